@@ -1,0 +1,1 @@
+"""Worlds: the environment step, its managers and terms, and the physics beneath them."""

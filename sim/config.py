@@ -1,0 +1,135 @@
+"""The worlds' settings: which robot, how time runs, and the terms of every manager.
+
+Free of torch and MuJoCo, so that the menu can read presets at once. Terms are named here with
+their numbers; the functions behind the names live in `sim.terms`, and `sim.catalog` checks that a
+term exists and takes these numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
+PositiveInt = Annotated[int, Field(ge=1)]
+Range = tuple[FiniteFloat, FiniteFloat]
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, no unknown key, docstrings under the fields feed the help."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class TermSettings(Settings):
+    """One term of a manager; keys beside the named ones are the parameters of its function."""
+
+    model_config = ConfigDict(extra="allow")
+
+    term: str | None = None
+    """Name of the function; the key of the table where unset."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Parameters for the function, by name."""
+        return dict(self.model_extra or {})
+
+
+class ActionSettings(TermSettings):
+    """How a slice of the action drives the robot."""
+
+
+class CommandSettings(TermSettings):
+    """A goal that is drawn anew from time to time."""
+
+
+class ObservationSettings(TermSettings):
+    """One part of an observation vector: compute, then noise, clip and scale."""
+
+    noise: Range | None = None
+    """Uniform noise added to every entry, in the term's unit."""
+    clip: Range | None = None
+    """Limits applied after the noise."""
+    scale: FiniteFloat = 1.0
+    """Factor applied last."""
+
+
+class RewardSettings(TermSettings):
+    """One part of the reward: weight x value x step_dt."""
+
+    weight: FiniteFloat
+    """Weight; a term of weight 0 is not computed and logs 0."""
+
+
+class TerminationSettings(TermSettings):
+    """A reason to end an episode."""
+
+    time_out: bool = False
+    """Whether it is a time limit (its value is bootstrapped) rather than an ending of its own."""
+
+
+class EventSettings(TermSettings):
+    """A change to the worlds at start-up, at a reset, or at intervals."""
+
+    mode: Literal["startup", "reset", "interval"]
+    """When it happens."""
+    interval_range_s: Range | None = None
+    """For mode interval: seconds between two events of one world are drawn from this range."""
+
+    @model_validator(mode="after")
+    def _interval_has_a_range(self) -> Self:
+        if (self.mode == "interval") != (self.interval_range_s is not None):
+            raise ValueError("interval_range_s goes with mode = 'interval', and only with it")
+        return self
+
+
+class CurriculumSettings(TermSettings):
+    """A rule that changes difficulty with progress."""
+
+
+class EnvConfig(Settings):
+    """A vectorised environment, wholly described."""
+
+    robot: str
+    """Which robot stands in every world."""
+    num_envs: PositiveInt = 4096
+    """N: worlds simulated side by side."""
+    physics_dt: PositiveFloat = 0.005
+    """Seconds of one physics tick; smaller is more exact and costs more ticks."""
+    decimation: PositiveInt = 4
+    """Physics ticks under one action; the policy acts every physics_dt x decimation seconds."""
+    episode_length_s: PositiveFloat = 20.0
+    """Seconds after which the time limit cuts an episode."""
+    env_spacing: PositiveFloat = 2.5
+    """Metres between neighbouring worlds' origins on flat ground."""
+    solver_iterations: PositiveInt = 10
+    """Upper limit of the constraint solver's iterations in one tick."""
+    solver_ls_iterations: PositiveInt = 20
+    """Upper limit of the line-search iterations in one solver iteration."""
+    actions: dict[str, ActionSettings] = {}
+    """Action terms; their widths add up to A."""
+    commands: dict[str, CommandSettings] = {}
+    """Command terms."""
+    observations: dict[str, dict[str, ObservationSettings]] = {}
+    """Observation groups, each a table of terms that are concatenated in order."""
+    rewards: dict[str, RewardSettings] = {}
+    """Reward terms."""
+    terminations: dict[str, TerminationSettings] = {}
+    """Termination terms."""
+    events: dict[str, EventSettings] = {}
+    """Event terms."""
+    curriculum: dict[str, CurriculumSettings] = {}
+    """Curriculum terms."""
+
+    @property
+    def step_dt(self) -> float:
+        """Seconds of simulated time in one env step."""
+        return self.physics_dt * self.decimation
+
+    @property
+    def max_episode_length(self) -> int:
+        """Env steps after which the time limit cuts an episode."""
+        return math.ceil(round(self.episode_length_s / self.step_dt, 6))

@@ -1,0 +1,1 @@
+"""PPO: the seven stages, their data, their checkpoints and their telemetry."""

@@ -1,0 +1,119 @@
+"""The learner's settings. Free of torch, so that the menu can read presets at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Activation = Literal[
+    "elu",
+    "selu",
+    "relu",
+    "celu",
+    "leaky_relu",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "gelu",
+    "silu",
+    "mish",
+]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+PositiveInt = Annotated[int, Field(ge=1)]
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, no unknown key, docstrings under the fields feed the help."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class ActorConfig(Settings):
+    """The policy network: observation to the mean of a Gaussian over actions."""
+
+    hidden_dims: tuple[PositiveInt, ...] = (256, 256, 256)
+    """Widths of the hidden layers."""
+    activation: Activation = "elu"
+    """Function between the layers."""
+    obs_normalization: bool = False
+    """Normalise observations by running mean and standard deviation."""
+    init_std: PositiveFloat = 1.0
+    """Standard deviation of the action noise at the start."""
+    std_type: Literal["scalar", "log"] = "scalar"
+    """What is learnt for each action: the standard deviation itself or its logarithm."""
+    min_std: PositiveFloat = 1e-6
+    """The standard deviation is kept at or above this after every optimizer step."""
+
+
+class CriticConfig(Settings):
+    """The value network: observation to the expected discounted return."""
+
+    hidden_dims: tuple[PositiveInt, ...] = (256, 256, 256)
+    """Widths of the hidden layers."""
+    activation: Activation = "elu"
+    """Function between the layers."""
+    obs_normalization: bool = False
+    """Normalise observations by running mean and standard deviation."""
+
+
+class TrainerConfig(Settings):
+    """PPO's settings, under RSL-RL's names."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    """Seed of worlds, networks, noise and permutations. Unset: one is drawn, shown and saved."""
+    num_iterations: PositiveInt = 1500
+    """Iterations of the whole run, those before a resume included."""
+    num_steps_per_env: PositiveInt = 24
+    """T: steps that each world makes in one rollout."""
+    save_interval: PositiveInt = 50
+    """Iterations between two checkpoints."""
+    init_at_random_ep_len: bool = True
+    """Start the worlds at random ages, so that they do not all time out on one step."""
+    clip_actions: PositiveFloat | None = None
+    """Clamp the action sent to the env to +- this; the stored action stays the sample."""
+    time_out_bootstrap: Literal["pre_step_value"] = "pre_step_value"
+    """Value added at a time limit: gamma times V of the observation before the step (RSL-RL's)."""
+
+    num_learning_epochs: PositiveInt = 5
+    """Passes over the rollout in one update."""
+    num_mini_batches: PositiveInt = 4
+    """Mini-batches in one pass, each with its own optimizer step."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate at the start; the adaptive schedule moves it."""
+    schedule: Literal["adaptive", "fixed"] = "adaptive"
+    """adaptive: the KL of every mini-batch moves the learning rate; fixed: it stays."""
+    desired_kl: PositiveFloat = 0.01
+    """KL divergence that the adaptive schedule aims at."""
+    gamma: UnitInterval = 0.99
+    """Discount of future reward, for each env step."""
+    lam: UnitInterval = 0.95
+    """GAE's lambda: how far later evidence flows backward."""
+    clip_param: PositiveFloat = 0.2
+    """Epsilon: the surrogate gains nothing from a ratio beyond 1 plus or minus this."""
+    value_loss_coef: NonNegativeFloat = 1.0
+    """Weight of the value loss in the total loss."""
+    use_clipped_value_loss: bool = True
+    """Clip the new value around the rollout's by clip_param, and take the worse squared error."""
+    entropy_coef: NonNegativeFloat = 0.01
+    """Weight of the entropy bonus in the total loss."""
+    max_grad_norm: PositiveFloat = 1.0
+    """Largest gradient norm of actor and of critic, each clipped on its own."""
+    normalize_advantage_per_mini_batch: bool = False
+    """Normalise advantages over each mini-batch instead of over the whole rollout."""
+
+    actor: ActorConfig = ActorConfig()
+    """The policy network."""
+    critic: CriticConfig = CriticConfig()
+    """The value network."""
+
+    @model_validator(mode="after")
+    def _rates_fit(self) -> Self:
+        if self.schedule == "adaptive" and not 1e-5 <= self.learning_rate <= 1e-2:
+            raise ValueError(
+                f"learning_rate {self.learning_rate:g} lies outside 1e-05 to 0.01, "
+                'the range of the adaptive schedule; choose one inside or schedule = "fixed"'
+            )
+        return self

@@ -1,0 +1,71 @@
+"""What the trainer asks of a vectorised env; any object with this shape can be trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+class Feedback(NamedTuple):
+    """What one env step returns; N is the number of worlds."""
+
+    reward: Tensor
+    """Reward of the step, [N] float32, computed before any reset."""
+    terminated: Tensor
+    """Worlds whose episode ended in a state of its own (a fall), [N] bool."""
+    time_outs: Tensor
+    """Worlds whose episode was cut at its time limit, [N] bool; never set where terminated is."""
+    log: Mapping[str, float | Tensor]
+    """Tag to value, as means over the worlds that finished on this step; empty if none did."""
+    faults: tuple[str, ...] = ()
+    """One sentence for each world that went bad and was reset on this step."""
+
+
+class Env(Protocol):
+    """A batch of N worlds, stepped together. A new env has been reset already."""
+
+    num_envs: int
+    """N, the number of worlds."""
+    num_actions: int
+    """A, the width of an action."""
+    max_episode_length: int
+    """Steps after which an episode is cut by its time limit."""
+    step_dt: float
+    """Seconds of simulated time in one env step."""
+    device: torch.device
+    """Where all tensors of the env live."""
+    episode_length: Tensor
+    """Steps made in the running episode, [N] int64; may be overwritten in place by the trainer."""
+    observation_terms: Mapping[str, tuple[tuple[str, int], ...]]
+    """For each observation group its terms in order, each with its width."""
+    action_names: tuple[str, ...]
+    """What each of the A columns of an action drives."""
+    reward_terms: Mapping[str, float]
+    """Name of each reward term with its weight; empty where the env has none by name."""
+
+    def observe(self) -> dict[str, Tensor]:
+        """Compute the observation groups of the present state: group name to [N, O_g] float32.
+
+        A group is a new tensor at every call.
+        """
+        ...
+
+    def step(self, actions: Tensor) -> Feedback:
+        """Advance all worlds by one env step under `actions` [N, A]; reset those that finished."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that an exact continuation needs: tensors, numbers, strings, lists and dicts only."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned."""
+        ...
+
+    def close(self) -> None:
+        """Give back threads and device memory."""
+        ...

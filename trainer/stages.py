@@ -1,0 +1,149 @@
+"""The seven stages of one PPO iteration, and the gate that lets a person pause between them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+
+
+class Phase(StrEnum):
+    """The two halves of an iteration: gather experience, then learn from it."""
+
+    COLLECT = "collect"
+    LEARN = "learn"
+
+
+class Stage(IntEnum):
+    """The seven stages, in the order in which an iteration runs them."""
+
+    OBSERVE = 1
+    ACT_STEP = 2
+    STORE = 3
+    TARGETS = 4
+    SAMPLE = 5
+    OPTIMIZE = 6
+    FRESH = 7
+
+    @property
+    def label(self) -> str:
+        """The stage's name as code, screen, help and log write it."""
+        return self.name.lower()
+
+    @property
+    def phase(self) -> Phase:
+        """Stages 1 to 3 collect the rollout; 4 to 7 learn from it."""
+        return Phase.COLLECT if self <= Stage.STORE else Phase.LEARN
+
+
+class GateMode(StrEnum):
+    """How far the loop may run before it pauses."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    ONE_STAGE = "one stage"
+    ONE_PHASE = "one phase"
+    ONE_ITERATION = "one iteration"
+
+
+class StopRequested(Exception):  # noqa: N818 - a request, not an error
+    """Raised at a stage boundary in the session thread when the run must end now."""
+
+
+class StageGate:
+    """A gate that the loop passes at each stage boundary.
+
+    The session thread calls `passing`; any thread may set the mode. A boundary lies *behind* the
+    stage named, so while the gate is closed the outputs of that stage are there to look at.
+
+    Args:
+        on_pause: called in the session thread once at the start of each wait.
+        on_resume: called in the session thread when the wait is over.
+    """
+
+    def __init__(
+        self,
+        on_pause: Callable[[Stage], None] | None = None,
+        on_resume: Callable[[Stage], None] | None = None,
+    ) -> None:
+        self._condition = threading.Condition()
+        self._mode = GateMode.RUN
+        self._stop = False
+        self._busy = False  # False: an open gate, whose boundaries cost one attribute read
+        self._paused_behind: Stage | None = None
+        self._on_pause = on_pause
+        self._on_resume = on_resume
+
+    @property
+    def mode(self) -> GateMode:
+        """The mode last asked for."""
+        return self._mode
+
+    @property
+    def paused_behind(self) -> Stage | None:
+        """The stage behind which the loop waits now, or None while it runs."""
+        return self._paused_behind
+
+    def set_mode(self, mode: GateMode) -> None:
+        """Ask for a mode; it takes effect at the next stage boundary."""
+        with self._condition:
+            self._mode = mode
+            self._busy = self._stop or mode is not GateMode.RUN
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """Make the loop leave at its next boundary with `StopRequested`, paused or not."""
+        with self._condition:
+            self._stop = True
+            self._busy = True
+            self._condition.notify_all()
+
+    def passing(self, stage: Stage, *, phase_ends: bool) -> float:
+        """Pass the boundary behind `stage`, or wait there.
+
+        Args:
+            stage: the stage that has just ended.
+            phase_ends: whether the next stage belongs to the other phase.
+
+        Returns:
+            Seconds spent waiting, so that timings can leave them out.
+
+        Raises:
+            StopRequested: the run must end now.
+        """
+        if not self._busy:
+            return 0.0
+        return self._wait_here(stage, phase_ends)
+
+    def _wait_here(self, stage: Stage, phase_ends: bool) -> float:
+        started = time.perf_counter()
+        with self._condition:
+            if self._stop:
+                raise StopRequested
+            if not self._closes(stage, phase_ends):
+                return 0.0
+            self._mode = GateMode.PAUSE
+            self._paused_behind = stage
+        if self._on_pause is not None:
+            self._on_pause(stage)
+        with self._condition:
+            while self._mode is GateMode.PAUSE and not self._stop:
+                self._condition.wait()
+            self._paused_behind = None
+            if self._stop:
+                raise StopRequested
+        if self._on_resume is not None:
+            self._on_resume(stage)
+        return time.perf_counter() - started
+
+    def _closes(self, stage: Stage, phase_ends: bool) -> bool:
+        match self._mode:
+            case GateMode.RUN:
+                return False
+            case GateMode.PAUSE | GateMode.ONE_STAGE:
+                return True
+            case GateMode.ONE_PHASE:
+                return phase_ends
+            case GateMode.ONE_ITERATION:
+                return stage is Stage.FRESH

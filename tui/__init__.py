@@ -1,0 +1,1 @@
+"""The terminal: commands, app, screens, panels and drawing."""
