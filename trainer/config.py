@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -117,3 +118,13 @@ class TrainerConfig(Settings):
                 'the range of the adaptive schedule; choose one inside or schedule = "fixed"'
             )
         return self
+
+
+def nearest_divisors(total: int, wanted: int) -> tuple[int, ...]:
+    """Return the one or two divisors of `total` nearest to `wanted` by ratio, in order.
+
+    For a message that refuses `wanted`: 35 samples do not divide by 4; nearest: 5 or 7.
+    """
+    small = [d for d in range(1, math.isqrt(total) + 1) if total % d == 0]
+    divisors = {*small, *(total // d for d in small)}
+    return tuple(sorted(sorted(divisors, key=lambda d: abs(math.log(d / wanted)))[:2]))
