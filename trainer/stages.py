@@ -51,6 +51,10 @@ class StopRequested(Exception):  # noqa: N818 - a request, not an error
     """Raised at a stage boundary in the session thread when the run must end now."""
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class StageGate:
     """A gate that the loop passes at each stage boundary.
 
@@ -59,20 +63,24 @@ class StageGate:
 
     Args:
         on_pause: called in the session thread once at the start of each wait.
+        on_wake: called in the session thread whenever `wake` was called during a wait.
         on_resume: called in the session thread when the wait is over.
     """
 
     def __init__(
         self,
-        on_pause: Callable[[Stage], None] | None = None,
-        on_resume: Callable[[Stage], None] | None = None,
+        on_pause: Callable[[], None] = _nothing,
+        on_wake: Callable[[], None] = _nothing,
+        on_resume: Callable[[], None] = _nothing,
     ) -> None:
         self._condition = threading.Condition()
         self._mode = GateMode.RUN
         self._stop = False
         self._busy = False  # False: an open gate, whose boundaries cost one attribute read
         self._paused_behind: Stage | None = None
+        self._woken = False
         self._on_pause = on_pause
+        self._on_wake = on_wake
         self._on_resume = on_resume
 
     @property
@@ -84,6 +92,11 @@ class StageGate:
     def paused_behind(self) -> Stage | None:
         """The stage behind which the loop waits now, or None while it runs."""
         return self._paused_behind
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the loop has been told to leave."""
+        return self._stop
 
     def set_mode(self, mode: GateMode) -> None:
         """Ask for a mode; it takes effect at the next stage boundary."""
@@ -97,6 +110,12 @@ class StageGate:
         with self._condition:
             self._stop = True
             self._busy = True
+            self._condition.notify_all()
+
+    def wake(self) -> None:
+        """Have `on_wake` called, if the loop is waiting; without effect while it runs."""
+        with self._condition:
+            self._woken = True
             self._condition.notify_all()
 
     def passing(self, stage: Stage, *, phase_ends: bool) -> float:
@@ -125,17 +144,26 @@ class StageGate:
                 return 0.0
             self._mode = GateMode.PAUSE
             self._paused_behind = stage
-        if self._on_pause is not None:
-            self._on_pause(stage)
-        with self._condition:
-            while self._mode is GateMode.PAUSE and not self._stop:
-                self._condition.wait()
-            self._paused_behind = None
-            if self._stop:
-                raise StopRequested
-        if self._on_resume is not None:
-            self._on_resume(stage)
+            self._woken = False
+        self._on_pause()
+        while self._sleep():
+            self._on_wake()
+        self._on_resume()
         return time.perf_counter() - started
+
+    def _sleep(self) -> bool:
+        """Wait for a reason to wake; True: look what it is and sleep on, False: run on."""
+        with self._condition:
+            while self._mode is GateMode.PAUSE and not self._stop and not self._woken:
+                self._condition.wait()
+            if self._stop:
+                self._paused_behind = None
+                raise StopRequested
+            if self._mode is not GateMode.PAUSE:
+                self._paused_behind = None
+                return False
+            self._woken = False
+            return True
 
     def _closes(self, stage: Stage, phase_ends: bool) -> bool:
         match self._mode:

@@ -1,0 +1,275 @@
+"""One PPO iteration as seven stages, in the order in which the screen shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer import targets, update
+from trainer.config import TrainerConfig
+from trainer.env import Env, Feedback
+from trainer.episodes import EpisodeStatistics
+from trainer.policy import Actor, Critic
+from trainer.rollout import Rollout, Transition
+from trainer.stages import Stage
+from trainer.telemetry import Position
+
+
+class StageWatcher(Protocol):
+    """Told of every stage boundary; the session's gate and telemetry hang here."""
+
+    def entering(self, position: Position) -> None:
+        """A stage is about to run."""
+        ...
+
+    def leaving(self, position: Position, *, phase_ends: bool) -> None:
+        """A stage has run; this may wait, and may raise to end the run."""
+        ...
+
+
+class Unwatched:
+    """A watcher that does nothing."""
+
+    def entering(self, position: Position) -> None:
+        """Do nothing."""
+
+    def leaving(self, position: Position, *, phase_ends: bool) -> None:
+        """Do nothing."""
+
+
+class Trainer:
+    """PPO over a vectorised env: RSL-RL's maths, cut into seven stages.
+
+    Args:
+        env: N worlds, freshly made.
+        config: the learner's settings; `seed` must be set.
+        watcher: told of every stage boundary.
+    """
+
+    def __init__(
+        self, env: Env, config: TrainerConfig, watcher: StageWatcher | None = None
+    ) -> None:
+        if config.seed is None:
+            raise ValueError("a trainer needs a seed")
+        self.env = env
+        self.config = config
+        self.watcher: StageWatcher = watcher or Unwatched()
+        network_seed, noise_seed, age_seed = _independent_seeds(config.seed)
+
+        self.obs: dict[str, Tensor] | None = env.observe()
+        """Observation groups of the present state; None after a step until they are computed."""
+        widths = {group: obs.shape[1] for group, obs in self.obs.items()}
+        self.actor_group, self.critic_group = _groups(widths)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(network_seed)
+            self.actor = Actor(config.actor, widths[self.actor_group], env.num_actions)
+            self.critic = Critic(config.critic, widths[self.critic_group])
+        self.actor.to(env.device)
+        self.critic.to(env.device)
+        self.learner = update.Learner(self.actor, self.critic, config)
+        self.rollout = Rollout(
+            config.num_steps_per_env, env.num_envs, widths, env.num_actions, env.device
+        )
+        self.generator = torch.Generator(env.device).manual_seed(noise_seed)
+        self.episodes = EpisodeStatistics(env.num_envs, env.device)
+        if config.init_at_random_ep_len:
+            ages = torch.Generator(env.device).manual_seed(age_seed)
+            env.episode_length.random_(0, env.max_episode_length, generator=ages)
+
+        self.transition: Transition | None = None
+        """What is known of the running step: the record cached before physics, then its result."""
+        self.feedback: Feedback | None = None
+        self.last_values: Tensor | None = None
+        self.mini_batches: update.MiniBatches | None = None
+        self.results: list[update.MiniBatchResult] = []
+        """One entry an optimizer step of the running update."""
+        self.stage_seconds = [0.0] * len(Stage)
+        """Seconds spent in each stage of the running iteration, pauses left out."""
+        self.completed_iterations = 0
+        self.position = Position()
+        self._logs: list[Mapping[str, float | Tensor]] = []
+        self._faults: list[str] = []
+
+    @property
+    def env_steps(self) -> int:
+        """Env steps of all worlds in all completed iterations."""
+        return self.completed_iterations * self.rollout.num_steps * self.env.num_envs
+
+    def iterate(self) -> None:
+        """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
+        self.stage_seconds = [0.0] * len(Stage)
+        self._logs, self._faults = [], []
+        for step in range(self.rollout.num_steps):
+            self._run(Stage.OBSERVE, self.observe, step=step)
+            self._run(Stage.ACT_STEP, self.act_step, step=step)
+            self._run(Stage.STORE, self.store, step=step)
+        self._run(Stage.TARGETS, self.targets)
+        self._run(Stage.SAMPLE, self.sample)
+        for epoch in range(self.config.num_learning_epochs):
+            for mini_batch in range(self.config.num_mini_batches):
+                self._run(Stage.OPTIMIZE, self.optimize, epoch=epoch, mini_batch=mini_batch)
+        self._run(Stage.FRESH, self.fresh)
+
+    def observe(self) -> None:
+        """Stage 1: simulator state to observation groups [N, O_g].
+
+        The first rollout row of an iteration uses obs_T, which `targets` has computed already.
+        """
+        if self.obs is None:
+            self.obs = self.env.observe()
+
+    def act_step(self) -> None:
+        """Stage 2: cache what the policy thinks before physics, then advance the worlds."""
+        assert self.obs is not None
+        self.transition = self._act(self.obs)
+        actions = self.transition.actions
+        if self.config.clip_actions is not None:
+            actions = actions.clamp(-self.config.clip_actions, self.config.clip_actions)
+        self.feedback = self.env.step(actions)
+        self._faults.extend(self.feedback.faults)
+        if self.feedback.log:
+            self._logs.append(self.feedback.log)
+
+    def store(self) -> None:
+        """Stage 3: complete the cached record with its reward and done, and write row t.
+
+        A time-out adds gamma V_t to the reward; done stays 1.
+        """
+        assert self.transition is not None
+        assert self.feedback is not None
+        reward, terminated, time_outs = self.feedback[:3]
+        done = terminated | time_outs
+        self.episodes.add(reward, done)
+        self.rollout.add(
+            self.transition,
+            targets.bootstrap_time_outs(
+                reward, self.transition.values, time_outs, self.config.gamma
+            ),
+            done,
+        )
+        self.obs = None
+
+    def targets(self) -> None:
+        """Stage 4: bootstrap V(obs_T), then backward GAE to advantages and returns [T, N, 1]."""
+        self.obs = self.env.observe()
+        with torch.no_grad():
+            self.last_values = self.critic(self.obs[self.critic_group])
+        targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
+        if not self.config.normalize_advantage_per_mini_batch:
+            targets.normalize_advantages(self.rollout.advantages)
+
+    def sample(self) -> None:
+        """Stage 5: one permutation of the B rows, one shuffled copy, cut into mini-batches."""
+        self.mini_batches = update.sample(
+            self.rollout, self.config.num_mini_batches, self.generator, self.mini_batches
+        )
+        self.results = []
+
+    def optimize(self) -> None:
+        """Stage 6: re-score one mini-batch's actions and make one optimizer step."""
+        assert self.mini_batches is not None
+        batch = self.mini_batches[self.position.mini_batch]
+        self.results.append(self.learner.optimize(batch))
+
+    def fresh(self) -> None:
+        """Stage 7: the cursor goes back to 0; weights, obs_T and running episodes stay."""
+        self.learner.update_normalizers(self.rollout)
+        self.rollout.clear()
+        self.completed_iterations += 1
+
+    def metrics(self) -> dict[str, float]:
+        """Metrics of the iteration just completed, under RSL-RL's tags."""
+        collection = sum(self.stage_seconds[: Stage.STORE])
+        learning = sum(self.stage_seconds[Stage.STORE :])
+        steps = self.rollout.num_steps * self.env.num_envs
+        return {
+            **_mean_of_logs(self._logs),
+            **update.metrics(self.results, self.actor),
+            **targets.statistics(self.rollout),
+            "Perf/total_fps": steps / max(collection + learning, 1e-9),
+            "Perf/collection_time": collection,
+            "Perf/learning_time": learning,
+            **self.episodes.metrics(),
+        }
+
+    @property
+    def faults(self) -> list[str]:
+        """A sentence for each world that went bad in the iteration just completed."""
+        return self._faults
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that an exact continuation needs, valid between two iterations."""
+        return {
+            "actor": self.actor.state_dict(),
+            "critic": self.critic.state_dict(),
+            "optimizer": self.learner.state_dict(),
+            "generator": self.generator.get_state(),
+            "env": self.env.state_dict(),
+            "obs": self.obs,
+            "episodes": self.episodes.state_dict(),
+            "completed_iterations": self.completed_iterations,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned."""
+        self.actor.load_state_dict(state["actor"])
+        self.critic.load_state_dict(state["critic"])
+        self.learner.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"])
+        self.env.load_state_dict(state["env"])
+        self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
+        self.episodes.load_state_dict(state["episodes"])
+        self.completed_iterations = state["completed_iterations"]
+
+    def _act(self, obs: dict[str, Tensor]) -> Transition:
+        with torch.no_grad():
+            mean, std = self.actor.distribution(obs[self.actor_group])
+            return Transition.of_sample(
+                obs, mean, std, self.critic(obs[self.critic_group]), self.generator
+            )
+
+    def _run(
+        self,
+        stage: Stage,
+        function: Callable[[], None],
+        step: int | None = None,
+        epoch: int = 0,
+        mini_batch: int = 0,
+    ) -> None:
+        filled = self.rollout.num_steps if step is None else step
+        self.position = Position(self.completed_iterations, stage, filled, epoch, mini_batch)
+        self.watcher.entering(self.position)
+        started = time.perf_counter()
+        function()
+        self.stage_seconds[stage - 1] += time.perf_counter() - started
+        if stage is Stage.STORE:
+            filled += 1
+            self.position = self.position._replace(step=filled)
+        rollout_full = stage is Stage.STORE and filled == self.rollout.num_steps
+        self.watcher.leaving(self.position, phase_ends=rollout_full or stage is Stage.FRESH)
+
+
+def _groups(widths: Mapping[str, int]) -> tuple[str, str]:
+    """The actor reads the group "policy"; so does the critic, unless there is one for it."""
+    if "policy" not in widths:
+        raise ValueError(f'an env needs an observation group "policy", this one has {list(widths)}')
+    return "policy", "critic" if "critic" in widths else "policy"
+
+
+def _independent_seeds(seed: int) -> list[int]:
+    """Seeds for networks, policy noise and starting ages, unlike the env's own."""
+    return [int(state) for state in np.random.SeedSequence(seed).generate_state(3)]
+
+
+def _mean_of_logs(logs: list[Mapping[str, float | Tensor]]) -> dict[str, float]:
+    """Mean of each tag over the env steps on which it appeared."""
+    values: dict[str, list[float | Tensor]] = {}
+    for log in logs:
+        for tag, value in log.items():
+            values.setdefault(tag, []).append(value)
+    return {tag: sum(float(value) for value in found) / len(found) for tag, found in values.items()}

@@ -1,0 +1,52 @@
+"""Running mean and standard deviation of observations."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class EmpiricalNormalizer(nn.Module):
+    """Scales observations by the mean and standard deviation of all rows seen so far.
+
+    The statistics change in `update` alone, which the loop calls once an iteration, after the last
+    optimizer step. So one rollout and its update read the same numbers, and the ratio of the first
+    mini-batch is 1. State-dict names, and the update, are RSL-RL's.
+
+    Args:
+        dim: width d of an observation.
+        eps: added to the standard deviation, so that a constant column does not explode.
+    """
+
+    _mean: Tensor
+    _var: Tensor
+    _std: Tensor
+    count: Tensor
+
+    def __init__(self, dim: int, eps: float = 1e-2) -> None:
+        super().__init__()
+        self.eps = eps
+        self.register_buffer("_mean", torch.zeros(1, dim))
+        self.register_buffer("_var", torch.ones(1, dim))
+        self.register_buffer("_std", torch.ones(1, dim))
+        self.register_buffer("count", torch.tensor(0, dtype=torch.int64))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Normalise `obs` [..., d]; the result is not clipped."""
+        return (obs - self._mean) / (self._std + self.eps)
+
+    @torch.no_grad()
+    def update(self, obs: Tensor) -> None:
+        """Take in the rows of `obs` [..., d], merged by the parallel form of Chan et al. (1979).
+
+        The buffers are written in place: they stay ordinary tensors even where this runs in
+        inference mode.
+        """
+        rows = obs.flatten(0, -2)
+        var, mean = torch.var_mean(rows, dim=0, correction=0, keepdim=True)
+        self.count += rows.shape[0]
+        rate = rows.shape[0] / self.count
+        delta = mean - self._mean
+        self._mean += rate * delta
+        self._var += rate * (var - self._var + delta * (mean - self._mean))
+        self._std.copy_(self._var.sqrt())

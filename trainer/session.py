@@ -1,0 +1,419 @@
+"""A run of training in a thread of its own: started, watched, paused and stopped from outside.
+
+The session's thread alone touches torch, the physics engine and the run's folder; torch is not
+even imported before it starts. Others read snapshots and give commands, and never wait.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trainer.config import TrainerConfig
+from trainer.env import Env
+from trainer.rundir import RunDir
+from trainer.stages import GateMode, Stage, StageGate, StopRequested
+from trainer.telemetry import (
+    Command,
+    EventLog,
+    Failure,
+    History,
+    Position,
+    RolloutView,
+    RunInfo,
+    RunState,
+    Snapshot,
+)
+
+if TYPE_CHECKING:
+    from trainer.loop import Trainer
+
+_ROLLOUT_VIEW_INTERVAL = 0.1
+"""Seconds between two pictures of a filling rollout."""
+
+_STATUS_INTERVAL = 1.0
+"""Seconds between two writings of the status while iterations go by."""
+
+_GATE_MODES = {
+    Command.RUN: GateMode.RUN,
+    Command.PAUSE: GateMode.PAUSE,
+    Command.STEP_STAGE: GateMode.ONE_STAGE,
+    Command.STEP_PHASE: GateMode.ONE_PHASE,
+    Command.STEP_ITERATION: GateMode.ONE_ITERATION,
+}
+
+
+class IterationRow(NamedTuple):
+    """One completed iteration, for those who follow the run line by line."""
+
+    iteration: int
+    """Completed iterations, this one included."""
+    metrics: Mapping[str, float]
+    env_steps: int
+    elapsed: float
+    eta: float
+
+
+class Session:
+    """Trains one preset in a thread named "session".
+
+    Args:
+        preset: the preset's name.
+        build_env: makes the worlds; called in the session's thread.
+        config: the learner's settings, with a seed.
+        run_dir: the run's folder.
+        device: name of the device, as a person reads it.
+        notes: what a person should know of this run, a sentence each.
+    """
+
+    def __init__(
+        self,
+        preset: str,
+        build_env: Callable[[], Env],
+        config: TrainerConfig,
+        run_dir: RunDir,
+        device: str = "cpu",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.history = History()
+        self.events = EventLog()
+        self.run_dir = run_dir
+        self.run_dir.on_trouble = self._trouble
+        self._preset = preset
+        self._build_env = build_env
+        self._config = config
+        self._device = device
+        self._notes = notes
+        self._trainer: Trainer | None = None
+        self._gate = StageGate(self._paused, self._do_chores, self._resumed)
+        self._checkpoint_wanted = False
+        self._finish_wanted = False
+        self._followers: list[queue.SimpleQueue[IterationRow | None]] = []
+        self._thread = threading.Thread(target=self._run, name="session")
+
+        self._snapshot = Snapshot()  # replaced at iterations and changes of state
+        self._seq = 0
+        self._position = Position()  # replaced at every boundary
+        self._rollout_view: RolloutView | None = None
+        self._rollout_view_time = 0.0
+        self._metrics: dict[str, float] = {}
+        self._elapsed = 0.0
+        self._first_iteration = 0  # completed before this process, for the ETA
+        self._boundary_state: dict[str, Any] | None = None  # after the last completed iteration
+        self._saved_iteration = -1
+        self._status_time = 0.0
+
+    # What other threads call.
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the thread's end; returns whether it has ended."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def follow(self) -> queue.SimpleQueue[IterationRow | None]:
+        """Return a queue that gets a row for every iteration, then None. Call before `start`."""
+        rows: queue.SimpleQueue[IterationRow | None] = queue.SimpleQueue()
+        self._followers.append(rows)
+        return rows
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest snapshot. Never blocks."""
+        return replace(
+            self._snapshot,
+            seq=self._seq,
+            position=self._position,
+            rollout=self._rollout_view,
+            pending=self._pending(),
+        )
+
+    def command(self, command: Command) -> None:
+        """Ask for something; it happens at the next stage or iteration boundary."""
+        match command:
+            case Command.CHECKPOINT:
+                self._checkpoint_wanted = True
+                self._gate.wake()
+            case Command.FINISH:
+                self._finish_wanted = True
+                self._gate.set_mode(GateMode.RUN)
+            case Command.STOP_NOW:
+                self._gate.stop()
+            case _:
+                self._gate.set_mode(_GATE_MODES[command])
+        self._seq += 1
+
+    # What the loop calls, in the session's thread.
+
+    def entering(self, position: Position) -> None:
+        """Publish where the loop is."""
+        self._position = position
+        self._seq += 1
+
+    def leaving(self, position: Position, *, phase_ends: bool) -> None:
+        """Publish what the stage brought, and wait here if a pause was asked for."""
+        self._position = position
+        if position.stage is Stage.STORE:
+            self._look_at_rollout()
+        elif position.stage is Stage.FRESH:
+            self._complete_iteration()
+        self._gate.passing(position.stage, phase_ends=phase_ends)
+
+    # The thread.
+
+    def _run(self) -> None:
+        try:
+            self._publish(progress="importing torch")
+            self._build()
+            self._train()
+            self._save_boundary()
+            self._end(RunState.FINISHED, "finished")
+        except StopRequested:
+            self._save_boundary()
+            self._end(RunState.FINISHED, "stopped")
+        except BaseException as error:  # the thread's last chance to say what happened
+            self._fail(error)
+        finally:
+            if self._trainer is not None:
+                self._trainer.env.close()
+            for rows in self._followers:
+                rows.put(None)
+
+    def _build(self) -> None:
+        from trainer.loop import Trainer  # imports torch
+
+        self._publish(progress="building the worlds")
+        env = self._build_env()
+        self._trainer = trainer = Trainer(env, self._config, self)
+        self._keep_boundary()
+        self._publish(info=self._describe(trainer), progress="")
+        gc.collect()
+        gc.freeze()  # what exists now lives as long as the run: keep collections short
+
+    def _train(self) -> None:
+        trainer = self._trainer
+        assert trainer is not None
+        self._publish(state=RunState.RUNNING)
+        self._record("start", f"{self._preset}, seed {self._config.seed}, {self._device}")
+        while trainer.completed_iterations < self._config.num_iterations:
+            trainer.iterate()
+            if self._finish_wanted:
+                return
+
+    def _complete_iteration(self) -> None:
+        """Report the iteration that has just ended, and keep its state."""
+        trainer = self._trainer
+        assert trainer is not None
+        self._elapsed += sum(trainer.stage_seconds)
+        self._report(trainer)
+        self._keep_boundary()
+        if trainer.completed_iterations % self._config.save_interval == 0:
+            self._checkpoint_wanted = True
+        self._do_chores()
+
+    def _report(self, trainer: Trainer) -> None:
+        """Write and publish the metrics of the iteration just completed."""
+        from trainer.update import update_view
+
+        iteration, metrics = trainer.completed_iterations, trainer.metrics()
+        view = update_view(trainer.results, trainer.actor, self._config.clip_param)
+        self.history.append(iteration, metrics)
+        self._metrics.update(metrics)
+        per_mini_batch = {
+            "Loss/kl_per_mini_batch": view.kl.tolist(),
+            "Loss/learning_rate_per_mini_batch": view.learning_rate.tolist(),
+        }
+        self.run_dir.append_metrics(
+            iteration, trainer.env_steps, self._elapsed, {**metrics, **per_mini_batch}
+        )
+        for fault in trainer.faults:
+            self._record("fault", fault)
+        done_here = iteration - self._first_iteration
+        eta = self._elapsed / done_here * (self._config.num_iterations - iteration)
+        self._publish(
+            completed_iterations=iteration,
+            env_steps=trainer.env_steps,
+            elapsed=self._elapsed,
+            eta=eta,
+            steps_per_second=metrics["Perf/total_fps"],
+            stage_seconds=tuple(trainer.stage_seconds),
+            metrics=MappingProxyType(dict(self._metrics)),
+            update=view,
+        )
+        if time.monotonic() - self._status_time >= _STATUS_INTERVAL:
+            self._write_status()
+        for rows in self._followers:
+            rows.put(IterationRow(iteration, metrics, trainer.env_steps, self._elapsed, eta))
+
+    # Chores between iterations, or while paused.
+
+    def _do_chores(self) -> None:
+        if self._checkpoint_wanted:
+            self._checkpoint_wanted = False
+            self._save_boundary()
+
+    def _keep_boundary(self) -> None:
+        """Copy the state of this iteration boundary: what any later stop or crash can save."""
+        assert self._trainer is not None
+        self._boundary_state = {
+            **_copied(self._trainer.state_dict()),
+            "preset": self._preset,
+            "elapsed": self._elapsed,
+        }
+
+    def _save_boundary(self) -> None:
+        """Save the last completed iteration, unless it is on disk already."""
+        from trainer import checkpoint
+
+        state = self._boundary_state
+        if state is None or state["completed_iterations"] in (0, self._saved_iteration):
+            return
+        iteration = state["completed_iterations"]
+        path = checkpoint.path_for(self.run_dir.checkpoints, iteration)
+        try:
+            checkpoint.save(path, state)
+        except OSError as error:
+            self._record("alert", f"checkpoint {path.name} not saved: {error}; training goes on")
+            return
+        self._saved_iteration = iteration
+        self._record("checkpoint", f"{path.name} saved, {path.stat().st_size / 1e6:.1f} MB")
+
+    # Pausing.
+
+    def _paused(self) -> None:
+        from trainer.tensors import stage_tensors, summarize
+
+        assert self._trainer is not None
+        stage = self._position.stage
+        self._look_at_rollout(even_if_recent=True)
+        tensors = tuple(summarize(entry) for entry in stage_tensors(self._trainer, stage))
+        self._publish(state=RunState.PAUSED, tensors=tensors)
+
+    def _resumed(self) -> None:
+        self._publish(state=RunState.RUNNING, tensors=())
+
+    def _pending(self) -> str:
+        """What has been asked for and is not done yet."""
+        if self._snapshot.state.is_over:
+            return ""
+        if self._gate.stopping:
+            return "stops at the next stage boundary"
+        if self._finish_wanted:
+            return "finishes this iteration, saves and stops"
+        wanted = [] if self._gate.paused_behind else [_PENDING_OF[self._gate.mode]]
+        if self._checkpoint_wanted:
+            wanted.append("saves a checkpoint when this iteration ends")
+        return ", ".join(part for part in wanted if part)
+
+    # Publishing.
+
+    def _publish(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Snapshot
+        self._snapshot = replace(self._snapshot, **changes)
+        self._seq += 1
+
+    def _look_at_rollout(self, *, even_if_recent: bool = False) -> None:
+        now = time.perf_counter()
+        if even_if_recent or now - self._rollout_view_time >= _ROLLOUT_VIEW_INTERVAL:
+            assert self._trainer is not None
+            self._rollout_view = self._trainer.rollout.view(self._position.step)
+            self._rollout_view_time = now
+
+    def _record(self, kind: str, text: str) -> None:
+        self.run_dir.append_event(self.events.add(kind, text))
+
+    def _trouble(self, sentence: str) -> None:
+        self.events.add("alert", sentence)
+
+    def _write_status(self) -> None:
+        self._status_time = time.monotonic()
+        snapshot = self._snapshot
+        self.run_dir.write_status(
+            {
+                "state": snapshot.state.value,
+                "preset": self._preset,
+                "pid": os.getpid(),
+                "time": time.time(),
+                "completed_iterations": snapshot.completed_iterations,
+                "num_iterations": self._config.num_iterations,
+                "env_steps": snapshot.env_steps,
+                "elapsed": round(snapshot.elapsed, 3),
+                "checkpoint": self._saved_iteration if self._saved_iteration > 0 else None,
+                "failure": snapshot.failure.message if snapshot.failure else None,
+            }
+        )
+
+    def _end(self, state: RunState, text: str) -> None:
+        self._record("end", f"{text} after {self._snapshot.completed_iterations} iterations")
+        self._publish(state=state, tensors=())
+        self._write_status()
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep what was learnt, and say what went wrong and where."""
+        trace = "".join(traceback.format_exception(error))
+        stage = self._position.stage if self._trainer is not None else None
+        iteration = self._position.iteration + 1
+        message = f"{type(error).__name__}: {error}"
+        self.run_dir.append_log(trace)
+        if self._trainer is not None:
+            self._save_boundary()
+        self._record("error", f"{message} (iteration {iteration})")
+        failure = Failure(message, trace, stage, iteration)
+        self._publish(state=RunState.FAILED, failure=failure, tensors=(), progress="")
+        self._write_status()
+
+    def _describe(self, trainer: Trainer) -> RunInfo:
+        env, config = trainer.env, self._config
+        assert config.seed is not None
+        return RunInfo(
+            preset=self._preset,
+            run_dir=str(self.run_dir.path),
+            seed=config.seed,
+            device=self._device,
+            num_envs=env.num_envs,
+            num_steps_per_env=config.num_steps_per_env,
+            num_iterations=config.num_iterations,
+            num_mini_batches=config.num_mini_batches,
+            num_learning_epochs=config.num_learning_epochs,
+            num_actions=env.num_actions,
+            observation_groups=MappingProxyType(
+                {
+                    group: sum(width for _, width in terms)
+                    for group, terms in env.observation_terms.items()
+                }
+            ),
+            observation_terms=MappingProxyType(dict(env.observation_terms)),
+            reward_terms=MappingProxyType(dict(env.reward_terms)),
+            step_dt=env.step_dt,
+            max_episode_length=env.max_episode_length,
+            clip_param=config.clip_param,
+            desired_kl=config.desired_kl if config.schedule == "adaptive" else None,
+            notes=self._notes,
+        )
+
+
+_PENDING_OF = {
+    GateMode.RUN: "",
+    GateMode.PAUSE: "pauses at the next stage boundary",
+    GateMode.ONE_STAGE: "pauses at the next stage boundary",
+    GateMode.ONE_PHASE: "pauses at the end of this phase",
+    GateMode.ONE_ITERATION: "pauses at the end of this iteration",
+}
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401 - any part of a state dict
+    """A copy of nested dicts and lists in which every tensor is cloned."""
+    if isinstance(value, Mapping):
+        return {key: _copied(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(entry) for entry in value]
+    return value.clone() if hasattr(value, "clone") else value
