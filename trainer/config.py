@@ -128,3 +128,20 @@ def nearest_divisors(total: int, wanted: int) -> tuple[int, ...]:
     small = [d for d in range(1, math.isqrt(total) + 1) if total % d == 0]
     divisors = {*small, *(total // d for d in small)}
     return tuple(sorted(sorted(divisors, key=lambda d: abs(math.log(d / wanted)))[:2]))
+
+
+def require_even_split(num_samples: int, num_mini_batches: int) -> None:
+    """Refuse mini-batches that would leave samples out.
+
+    Args:
+        num_samples: B = N T, the transitions of one rollout.
+        num_mini_batches: mini-batches in one epoch.
+
+    Raises:
+        ValueError: B does not divide; the message names the nearest numbers that do.
+    """
+    if num_samples % num_mini_batches:
+        nearest = " or ".join(map(str, nearest_divisors(num_samples, num_mini_batches)))
+        raise ValueError(
+            f"{num_samples} samples do not divide by {num_mini_batches}; nearest: {nearest}"
+        )

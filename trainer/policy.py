@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -104,7 +104,7 @@ class Gaussian(nn.Module):
         else:
             self.std_param = nn.Parameter(torch.full((num_actions,), init_std))
         self._is_log = std_type == "log"
-        self.register_load_state_dict_post_hook(lambda module, _: module.project())
+        self.register_load_state_dict_post_hook(_project_after_load)  # type: ignore[no-untyped-call]
 
     @property
     def std(self) -> Tensor:
@@ -115,6 +115,10 @@ class Gaussian(nn.Module):
     def project(self) -> None:
         """Move the parameter into its range; a parameter inside stays as it is, bit for bit."""
         (self.log_std_param if self._is_log else self.std_param).clamp_(*self._range)
+
+
+def _project_after_load(module: Gaussian, _incompatible_keys: object) -> None:
+    module.project()
 
 
 class Actor(nn.Module):
@@ -139,7 +143,7 @@ class Actor(nn.Module):
 
     def mean(self, obs: Tensor) -> Tensor:
         """The action without noise for `obs` [..., O], [..., A]."""
-        return self.mlp(self.obs_normalizer(obs))
+        return cast(Tensor, self.mlp(self.obs_normalizer(obs)))
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean [..., A] and standard deviation [A] of the action for `obs` [..., O]."""
@@ -172,7 +176,7 @@ class Critic(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Return the value of `obs` [..., O], [..., 1]."""
-        return self.mlp(self.obs_normalizer(obs))
+        return cast(Tensor, self.mlp(self.obs_normalizer(obs)))
 
 
 def observation_group(widths: Mapping[str, int], network: str) -> str:

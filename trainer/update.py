@@ -1,0 +1,224 @@
+"""The update: the rollout shuffled once, then one optimizer step for each mini-batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, NoReturn
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from trainer.config import TrainerConfig, require_even_split
+from trainer.guard import (
+    NonFiniteError,
+    check_rollout,
+    named_samples,
+    raise_first_non_finite,
+)
+from trainer.losses import adapt_learning_rate, surrogate_losses, value_losses
+from trainer.normalizer import EmpiricalNormalizer
+from trainer.policy import Actor, Critic, entropy, kl, log_prob
+from trainer.rollout import Rollout, Samples
+from trainer.targets import normalize_advantages
+
+__all__ = ["Learner", "MiniBatchResult", "MiniBatches", "NonFiniteError", "sample"]
+
+
+@dataclass(frozen=True, slots=True)
+class MiniBatches:
+    """One partition of the rollout, the same for all epochs of an update."""
+
+    permutation: Tensor
+    """Row i of the shuffled copy is row permutation[i] of the flattened rollout, [B]."""
+    shuffled: Samples
+    """[B, ...]"""
+    batches: tuple[Samples, ...]
+    """Contiguous views of the shuffled copy, [M, ...] each."""
+
+
+@torch.no_grad()
+def sample(rollout: Rollout, num_mini_batches: int, generator: torch.Generator) -> MiniBatches:
+    """Shuffle the rollout into its preallocated copy and cut that into mini-batches.
+
+    Args:
+        rollout: filled, with its targets computed.
+        num_mini_batches: mini-batches in one epoch.
+        generator: source of the one permutation; lives on the rollout's device.
+
+    Raises:
+        ValueError: the samples do not divide by the number of mini-batches.
+        NonFiniteError: the rollout holds NaN or infinity.
+    """
+    require_even_split(rollout.num_samples, num_mini_batches)
+    check_rollout(rollout)
+    permutation = torch.randperm(
+        rollout.num_samples, generator=generator, device=rollout.actions.device
+    )
+    flat, shuffled = rollout.flat(), rollout.shuffled
+    for group, tensor in flat.observations.items():
+        torch.index_select(tensor, 0, permutation, out=shuffled.observations[group])
+    for source, target in zip(flat[1:], shuffled[1:], strict=True):
+        torch.index_select(source, 0, permutation, out=target)
+    size = rollout.num_samples // num_mini_batches
+    batches = tuple(shuffled.rows(i * size, (i + 1) * size) for i in range(num_mini_batches))
+    return MiniBatches(permutation, shuffled, batches)
+
+
+class MiniBatchResult(NamedTuple):
+    """One optimizer step; all numbers but the rate are from before it."""
+
+    kl: float
+    """Mean KL(old || new) over the mini-batch."""
+    learning_rate: float
+    """The rate that the step used."""
+    clip_fraction: float
+    """Share of ratios outside 1 +- clip_param."""
+    surrogate: float
+    value_loss: float
+    entropy: float
+    actor_grad_norm: float
+    """Before clipping."""
+    critic_grad_norm: float
+    """Before clipping."""
+    ratio: Tensor
+    """New over old probability of each stored action, [M]."""
+
+
+class Learner:
+    """Actor, critic and the one optimizer over both.
+
+    Args:
+        config: PPO's settings.
+        actor: the policy network.
+        critic: the value network.
+        actor_group: observation group that the actor reads.
+        critic_group: observation group that the critic reads.
+    """
+
+    def __init__(
+        self,
+        config: TrainerConfig,
+        actor: Actor,
+        critic: Critic,
+        actor_group: str = "policy",
+        critic_group: str = "policy",
+    ) -> None:
+        self.config = config
+        self.actor = actor
+        self.critic = critic
+        self.actor_group = actor_group
+        self.critic_group = critic_group
+        self._actor_parameters = list(actor.parameters())
+        self._critic_parameters = list(critic.parameters())
+        self.optimizer = torch.optim.Adam(
+            chain(self._actor_parameters, self._critic_parameters),
+            lr=config.learning_rate,
+            fused=True,
+        )
+
+    @property
+    def learning_rate(self) -> float:
+        """The optimizer's own rate; no copy of it exists that could fall behind after a resume."""
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = value
+
+    def optimize(self, batch: Samples) -> MiniBatchResult:
+        """Re-score the stored actions of one mini-batch and take one optimizer step.
+
+        The adaptive schedule sets the rate from this mini-batch's KL before the step. The device
+        is waited for once, when all numbers are read together before the step.
+
+        Raises:
+            NonFiniteError: a loss or a gradient is not finite; no parameter has changed.
+        """
+        config = self.config
+        advantages = batch.advantages
+        if config.normalize_advantage_per_mini_batch:
+            advantages = normalize_advantages(advantages.clone())
+
+        mean, std = self.actor(batch.observations[self.actor_group])
+        values = self.critic(batch.observations[self.critic_group])
+        ratio = (log_prob(batch.actions, mean, std) - batch.log_probs).exp()
+        surrogate = surrogate_losses(ratio, advantages, config.clip_param).mean()
+        value_clip = config.clip_param if config.use_clipped_value_loss else None
+        value_loss = value_losses(values, batch.values, batch.returns, value_clip).mean()
+        mean_entropy = entropy(std).mean()
+        loss = surrogate + config.value_loss_coef * value_loss - config.entropy_coef * mean_entropy
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+
+        actor_norm, critic_norm = _norm(self._actor_parameters), _norm(self._critic_parameters)
+        with torch.no_grad():
+            ratio = ratio.detach()
+            mean_kl = kl(batch.means, batch.stds, mean, std).mean()
+            clipped = ((ratio - 1.0).abs() > config.clip_param).to(ratio.dtype).mean()
+            numbers = torch.stack(
+                (mean_kl, clipped, surrogate, value_loss, mean_entropy, actor_norm, critic_norm)
+            ).tolist()
+        if not all(map(math.isfinite, numbers)):
+            outputs = {"new means": mean, "new stds": std, "new values": values, "ratio": ratio}
+            self._refuse(batch, outputs)
+        mean_kl_, *others, actor_norm_, critic_norm_ = numbers
+        if config.schedule == "adaptive":
+            self.learning_rate = adapt_learning_rate(
+                self.learning_rate, mean_kl_, config.desired_kl
+            )
+        clip_grads_with_norm_(self._actor_parameters, config.max_grad_norm, actor_norm)
+        clip_grads_with_norm_(self._critic_parameters, config.max_grad_norm, critic_norm)
+        self.optimizer.step()
+        self.actor.project_std()
+        clip_fraction, surrogate_, value_loss_, entropy_ = others
+        return MiniBatchResult(
+            kl=mean_kl_,
+            learning_rate=self.learning_rate,
+            clip_fraction=clip_fraction,
+            surrogate=surrogate_,
+            value_loss=value_loss_,
+            entropy=entropy_,
+            actor_grad_norm=actor_norm_,
+            critic_grad_norm=critic_norm_,
+            ratio=ratio.flatten(),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's state, its learning rate included; the networks have their own."""
+        return self.optimizer.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` (or RSL-RL's optimizer) returned."""
+        groups = [{**group, "fused": True} for group in state["param_groups"]]
+        self.optimizer.load_state_dict({**state, "param_groups": groups})
+
+    def update_normalizers(self, rollout: Rollout) -> None:
+        """Take the rollout's observations into the running statistics.
+
+        Call it once an iteration, after the last optimizer step: within a rollout and its update
+        the statistics must not move.
+        """
+        for network, group in ((self.actor, self.actor_group), (self.critic, self.critic_group)):
+            if isinstance(network.obs_normalizer, EmpiricalNormalizer):
+                network.obs_normalizer.update(rollout.observations[group])
+
+    def _refuse(self, batch: Samples, outputs: Mapping[str, Tensor]) -> NoReturn:
+        """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
+        gradients = (
+            (f"gradient of {owner}.{name}", parameter.grad)
+            for owner, network in (("actor", self.actor), ("critic", self.critic))
+            for name, parameter in network.named_parameters()
+            if parameter.grad is not None
+        )
+        raise_first_non_finite(chain(named_samples(batch), outputs.items(), gradients))
+        raise NonFiniteError("loss or gradient norm", torch.tensor(math.inf))
+
+
+def _norm(parameters: Sequence[nn.Parameter]) -> Tensor:
+    """Euclidean norm over all gradients together, []."""
+    return get_total_norm([p.grad for p in parameters if p.grad is not None])
