@@ -1,0 +1,294 @@
+"""A line chart in braille dots, half blocks or ASCII."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tui.draw.axis import GUTTER, Guide, Scale, tick_label
+from tui.draw.bars import sparkline
+from tui.draw.numbers import count, number
+from tui.draw.spans import Charset, Line, Role, Span, block, fit, runs
+
+Integers = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+class Raster(NamedTuple):
+    """How many dots a cell holds, and the character of each set of dots."""
+
+    across: int
+    down: int
+    glyphs: str
+    """Indexed by the sum of 2^(x * down + y) over the dots that are set; y counts downward."""
+
+
+def _braille() -> str:
+    bits = (0x01, 0x02, 0x04, 0x40, 0x08, 0x10, 0x20, 0x80)
+    return "".join(
+        chr(0x2800 + sum(bit for i, bit in enumerate(bits) if code >> i & 1)) for code in range(256)
+    ).replace("\u2800", " ")
+
+
+RASTERS = {
+    Charset.BRAILLE: Raster(2, 4, _braille()),
+    Charset.BLOCK: Raster(1, 2, " ▀▄█"),
+    Charset.ASCII: Raster(1, 3, " '-:.:||"),
+}
+
+
+class Trace(NamedTuple):
+    """A line in dots: the lowest and highest row of each column, counted from the bottom."""
+
+    low: Integers
+    high: Integers
+    drawn: NDArray[np.bool_]
+    """False where the line has a gap."""
+    broken: NDArray[np.bool_]
+    """True where a value is not finite, or not positive on a logarithmic scale."""
+
+
+def line_chart(
+    x: ArrayLike,
+    y: ArrayLike,
+    width: int,
+    height: int,
+    *,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    x_range: tuple[float, float] | None = None,
+    scale: Scale | None = None,
+    log: bool = False,
+    guides: Sequence[Guide] = (),
+    x_label: str = "",
+    charset: Charset = Charset.BRAILLE,
+    role: Role = Role.PRIMARY,
+) -> list[Line]:
+    """Draw a series as a line with axes.
+
+    A value that cannot be shown (NaN, infinite, not positive on a logarithmic axis) is a gap with
+    an "x" below it on the x axis. Where several values share a column all from the smallest to the
+    largest are covered, so no spike is lost.
+
+    Args:
+        x: positions, [K], not falling.
+        y: values, [K].
+        width: cells, gutter included.
+        height: lines, axis and labels included.
+        low: smallest value behind each y, [K]; y itself if missing.
+        high: largest value behind each y, [K]; y itself if missing.
+        x_range: both ends of the x axis, the same for charts that are to line up.
+        scale: the y axis; chosen from the values and guides if missing.
+        log: a logarithmic y axis, where `scale` is missing.
+        guides: horizontal lines, labelled at their right end.
+        x_label: what x counts.
+        charset: what the font can show.
+        role: of the line.
+
+    Returns:
+        `height` lines of `width` cells.
+    """
+    xs = np.asarray(x, np.float64).ravel()
+    ys = np.asarray(y, np.float64).ravel()
+    xs, ys = xs[: ys.size], ys[: xs.size]
+    if width <= 0 or height <= 0:
+        return block((), width, height)
+    if height < 3 or width < GUTTER + 4:
+        text = sparkline(ys, width, charset)
+        return block([(Span(text, role),)], width, height)
+    raster = RASTERS[charset]
+    labelled = height >= 5
+    plot_width, plot_height = width - GUTTER, height - 1 - labelled
+    lows = ys if low is None else np.fmin(np.asarray(low, np.float64).ravel()[: ys.size], ys)
+    highs = ys if high is None else np.fmax(np.asarray(high, np.float64).ravel()[: ys.size], ys)
+    if scale is None:
+        values = np.concatenate([lows, highs, [guide.value for guide in guides]])
+        scale = Scale.around(values, log=log)
+    left, right = x_range or ((xs[0], xs[-1]) if xs.size else (0.0, 1.0))
+    trace = _trace(
+        _columns_of(xs, left, right, plot_width * raster.across),
+        scale.position(lows),
+        scale.position(highs),
+        plot_width * raster.across,
+        plot_height * raster.down,
+    )
+    text, roles = _plot(trace, raster, plot_width, plot_height, role)
+    _draw_guides(text, roles, guides, scale, charset)
+    if not trace.drawn.any():
+        _draw_notice(text, roles, ys)
+    lines = _with_gutter(text, roles, scale, charset)
+    lines.append(_x_axis(trace.broken, raster.across, charset))
+    if labelled:
+        lines.append(_x_labels(left, right, x_label, width))
+    return [fit(line, width) for line in lines]
+
+
+def _columns_of(xs: Numbers, left: float, right: float, columns: int) -> Integers:
+    """Return the dot column of each x; -1 where it lies outside the axis."""
+    span = right - left
+    if not np.isfinite(span) or span <= 0:
+        return np.full(xs.shape, columns - 1, np.int64)
+    with np.errstate(all="ignore"):
+        place = (xs - left) / span
+    inside = (place >= 0) & (place <= 1)
+    return np.where(inside, np.rint(np.where(inside, place, 0) * (columns - 1)), -1).astype(
+        np.int64
+    )
+
+
+def _trace(at: Integers, lows: Numbers, highs: Numbers, columns: int, rows: int) -> Trace:
+    """Reduce positions (0 to 1) to one run of dots a column, joined to its neighbours."""
+    known = np.isfinite(lows) & np.isfinite(highs)
+    inside = at >= 0
+    broken = np.zeros(columns, bool)
+    broken[at[inside & ~known]] = True
+    low = np.full(columns, np.inf)
+    high = np.full(columns, -np.inf)
+    use = inside & known
+    np.minimum.at(low, at[use], lows[use])
+    np.maximum.at(high, at[use], highs[use])
+    drawn = np.isfinite(low)
+    if not drawn.any():
+        nothing = np.zeros(columns, np.int64)
+        return Trace(nothing, nothing, drawn, broken)
+    filled = np.flatnonzero(drawn)
+    middle = (low[filled] + high[filled]) / 2
+    everywhere = np.arange(columns)
+    between = np.interp(everywhere, filled, middle)
+    # A column without a value is bridged unless one that cannot be shown lies in between.
+    after = np.searchsorted(filled, everywhere)
+    gaps = np.cumsum(broken & ~drawn)
+    bridged = ~drawn & (after > 0) & (after < filled.size)
+    start = filled[np.maximum(after - 1, 0)]
+    end = filled[np.minimum(after, filled.size - 1)]
+    bridged &= gaps[end] == gaps[start]
+    low, high = np.where(drawn, low, between), np.where(drawn, high, between)
+    drawn = drawn | bridged
+    bottom = np.rint(np.clip(low, 0, 1) * (rows - 1)).astype(np.int64)
+    top = np.rint(np.clip(high, 0, 1) * (rows - 1)).astype(np.int64)
+    joined = drawn[1:] & drawn[:-1]
+    rise = joined & (bottom[1:] > top[:-1] + 1)
+    fall = joined & (top[1:] < bottom[:-1] - 1)
+    bottom[1:], top[1:] = (
+        np.where(rise, top[:-1] + 1, bottom[1:]),
+        np.where(fall, bottom[:-1] - 1, top[1:]),
+    )
+    return Trace(bottom, top, drawn, broken)
+
+
+def _plot(
+    trace: Trace, raster: Raster, width: int, height: int, role: Role
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Turn a trace into characters and their roles, [height][width]."""
+    rows = height * raster.down
+    level = np.arange(rows - 1, -1, -1)[:, None]
+    dots = (level >= trace.low) & (level <= trace.high) & trace.drawn
+    grid = dots.reshape(height, raster.down, width, raster.across)
+    weights = 1 << np.arange(raster.across * raster.down).reshape(raster.across, raster.down)
+    codes = np.einsum("hdwa,ad->hw", grid.astype(np.int64), weights)
+    text = [[raster.glyphs[code] for code in row] for row in codes.tolist()]
+    roles: list[list[str]] = [
+        [role if code else Role.TEXT for code in row] for row in codes.tolist()
+    ]
+    return text, roles
+
+
+def _row_of(value: float, scale: Scale, height: int) -> int | None:
+    """Return the line, from the top, on which a value lies; None if it is off the scale."""
+    place = float(scale.position(np.asarray([value]))[0])
+    if not -1e-9 <= place <= 1 + 1e-9:
+        return None
+    return height - 1 - min(int(place * height), height - 1)
+
+
+def _draw_guides(
+    text: list[list[str]],
+    roles: list[list[str]],
+    guides: Sequence[Guide],
+    scale: Scale,
+    charset: Charset,
+) -> None:
+    """Draw horizontal lines behind the trace, and their labels before it."""
+    mark = "-" if charset is Charset.ASCII else "┄"
+    for guide in guides:
+        row = _row_of(guide.value, scale, len(text))
+        if row is None:
+            continue
+        width = len(text[row])
+        label = f" {guide.label}"[-width:] if guide.label and len(guide.label) < width - 4 else ""
+        for column in range(width):
+            if column >= width - len(label):
+                text[row][column] = label[column - width + len(label)]
+                roles[row][column] = Role.GUIDE
+            elif text[row][column] == " ":
+                text[row][column] = mark
+                roles[row][column] = Role.GUIDE
+
+
+def _draw_notice(text: list[list[str]], roles: list[list[str]], ys: Numbers) -> None:
+    """Say in the middle of the plot why there is no line."""
+    if ys.size == 0:
+        notice = "no data yet"
+    elif np.isfinite(ys).any():
+        notice = "nothing in range"
+    else:
+        notice = "inf" if np.isinf(ys).any() else "nan"
+    row, width = len(text) // 2, len(text[0])
+    start = max(0, (width - len(notice)) // 2)
+    for offset, character in enumerate(notice[: width - start]):
+        text[row][start + offset] = character
+        roles[row][start + offset] = Role.MUTED
+
+
+def _with_gutter(
+    text: list[list[str]], roles: list[list[str]], scale: Scale, charset: Charset
+) -> list[Line]:
+    """Put the y axis and its labels left of the plot."""
+    height = len(text)
+    line, tick = ("|", "+") if charset is Charset.ASCII else ("│", "┤")
+    values = scale.ticks(max(2, min(6, height // 3 + 1)))
+    step = values[1] - values[0] if len(values) > 1 else 0.0
+    labels: dict[int, str] = {}
+    for value in values:
+        row = _row_of(value, scale, height)
+        if row is not None and row not in labels:
+            labels[row] = tick_label(value, step)
+    return [
+        (
+            Span(
+                labels.get(row, "").rjust(GUTTER - 1) + (tick if row in labels else line),
+                Role.MUTED,
+            ),
+            *runs(text[row], roles[row]),
+        )
+        for row in range(height)
+    ]
+
+
+def _x_axis(broken: NDArray[np.bool_], across: int, charset: Charset) -> Line:
+    """Draw the x axis with an "x" under each value that could not be shown."""
+    corner, line = ("+", "-") if charset is Charset.ASCII else ("└", "─")
+    marked = broken.reshape(-1, across).any(axis=1).tolist()
+    text = ["x" if mark else line for mark in marked]
+    roles = [Role.ERROR if mark else Role.MUTED for mark in marked]
+    return (Span(" " * (GUTTER - 1) + corner, Role.MUTED), *runs(text, roles))
+
+
+def _x_labels(left: float, right: float, x_label: str, width: int) -> Line:
+    """Write both ends of the x axis, and its name between them."""
+    first, last = _x_number(left), _x_number(right)
+    room = width - GUTTER
+    if len(first) + len(last) + 1 > room:
+        first, last = "", last[:room]
+    middle = f"{x_label}" if len(x_label) + len(first) + len(last) + 4 <= room else ""
+    text = first + middle.center(room - len(first) - len(last)) + last
+    return (Span(" " * GUTTER + text, Role.MUTED),)
+
+
+def _x_number(value: float) -> str:
+    if not np.isfinite(value):
+        return number(value).strip()
+    return count(int(value)) if float(value).is_integer() else number(value).strip()

@@ -1,0 +1,207 @@
+"""Heat maps: a matrix as coloured half blocks, or as shades where there is no colour."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tui.draw.spans import Charset, Line, Role, Span, block, fit, runs
+
+LEVELS: Final = 12
+"""Colours of a palette: few, so that runs of one colour stay long and cheap to send."""
+
+RGB = tuple[int, int, int]
+
+
+class Palette(StrEnum):
+    """Which colours stand for which values."""
+
+    SEQUENTIAL = "sequential"
+    """Dark for the smallest value, bright for the largest."""
+    DIVERGING = "diverging"
+    """Dark around 0, red below and blue above."""
+
+
+_STOPS: Final[dict[Palette, tuple[RGB, ...]]] = {
+    Palette.SEQUENTIAL: (
+        (30, 20, 60),
+        (66, 50, 125),
+        (48, 110, 142),
+        (53, 170, 125),
+        (235, 225, 90),
+    ),
+    Palette.DIVERGING: (
+        (238, 120, 90),
+        (150, 62, 62),
+        (44, 44, 52),
+        (52, 92, 150),
+        (120, 185, 240),
+    ),
+}
+
+SHADES: Final = " ░▒▓█"
+SHADES_ASCII: Final = " .:*#"
+UNFILLED: Final = -1
+"""The level of a cell without a value."""
+
+
+def colour(palette: Palette, level: int) -> RGB:
+    """Return the colour of a level, 0 to LEVELS - 1, on straight lines between the stops."""
+    stops = _STOPS[palette]
+    place = level / (LEVELS - 1) * (len(stops) - 1)
+    index = min(int(place), len(stops) - 2)
+    low, high, part = stops[index], stops[index + 1], place - index
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(low, high, strict=True))
+    return red, green, blue
+
+
+def cell_role(palette: Palette, upper: int, lower: int) -> str:
+    """Name the role of a half-block cell: "heat:sequential:3:5", or -1 for a half without value."""
+    return f"heat:{palette}:{upper}:{lower}"
+
+
+def parse_cell_role(role: str) -> tuple[Palette, int, int] | None:
+    """Return what `cell_role` was given, or None for any other role."""
+    if not role.startswith("heat:"):
+        return None
+    _, palette, upper, lower = role.split(":")
+    return Palette(palette), int(upper), int(lower)
+
+
+def levels(values: ArrayLike, palette: Palette, count: int = LEVELS) -> NDArray[np.int64]:
+    """Quantise values to 0 .. count - 1 between their extremes; what is not finite is -1.
+
+    A diverging palette spans the same distance on both sides of 0. Equal values share the middle.
+    """
+    array = np.asarray(values, np.float64)
+    finite = np.isfinite(array)
+    if not finite.any():
+        return np.full(array.shape, UNFILLED)
+    # Halved before subtracting: the span of two large floats may overflow.
+    half = np.where(finite, array, 0.0) / 2
+    low, high = half[finite].min(), half[finite].max()
+    if palette is Palette.DIVERGING:
+        high = max(abs(low), abs(high))
+        low = -high
+    if high <= low:
+        return np.where(finite, count // 2, UNFILLED)
+    place = np.clip((half - low) / (high - low), 0.0, 1.0)
+    return np.where(finite, np.minimum((place * count).astype(np.int64), count - 1), UNFILLED)
+
+
+def resample(values: ArrayLike, rows: int, columns: int) -> NDArray[np.float64]:
+    """Return a matrix of rows x columns: cells repeated where it grows, averaged where it shrinks.
+
+    Averages are over finite cells; NaN where a cell has none.
+    """
+    array = np.asarray(values, np.float64)
+    return _resample_rows(_resample_rows(array, rows).T, columns).T
+
+
+def _resample_rows(array: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+    have = array.shape[0]
+    if rows <= 0 or have == 0:
+        return np.full((max(rows, 0), array.shape[1]), np.nan)
+    if rows >= have:
+        return array[np.arange(rows) * have // rows]
+    starts = np.arange(rows) * have // rows
+    finite = np.isfinite(array)
+    counts = np.add.reduceat(finite.astype(np.int64), starts, axis=0)
+    each = np.repeat(counts, np.diff(np.append(starts, have)), axis=0)
+    shares = np.where(finite, array, 0.0) / np.maximum(each, 1)
+    return np.where(counts > 0, np.add.reduceat(shares, starts, axis=0), np.nan)
+
+
+def heat_map(
+    values: ArrayLike,
+    width: int,
+    height: int,
+    *,
+    marks: ArrayLike | None = None,
+    palette: Palette = Palette.SEQUENTIAL,
+    shades: bool = False,
+    charset: Charset = Charset.BRAILLE,
+) -> list[Line]:
+    """Draw a matrix, row 0 on top; cells without a finite value are dotted.
+
+    Args:
+        values: any floats, [R, C].
+        width: cells.
+        height: lines; each shows two rows in half blocks, or one in shades.
+        marks: cells to mark with an "x", bool [R, C].
+        palette: which colours stand for which values.
+        shades: use shade characters, legible without colour, instead of coloured half blocks.
+        charset: what the font can show; ASCII implies shades.
+
+    Returns:
+        `height` lines of `width` cells; what the matrix does not need stays blank.
+    """
+    matrix = np.asarray(values, np.float64)
+    if width <= 0 or height <= 0 or matrix.ndim != 2 or matrix.size == 0:
+        return block((), width, height)
+    shades = shades or charset is Charset.ASCII
+    columns = min(width, matrix.shape[1] * max(1, width // matrix.shape[1]))
+    rows = min(matrix.shape[0], height * (1 if shades else 2))
+    small = resample(matrix, rows, columns)
+    marked = np.zeros((rows, columns), bool)
+    if marks is not None:
+        share = resample(np.asarray(marks, bool).astype(np.float64), rows, columns)
+        marked = np.nan_to_num(share) > 0
+    draw = _shaded if shades else _half_blocks
+    return block(draw(small, marked, palette, charset), width, height)
+
+
+def _shaded(
+    matrix: NDArray[np.float64], marked: NDArray[np.bool_], palette: Palette, charset: Charset
+) -> list[Line]:
+    ramp = SHADES_ASCII if charset is Charset.ASCII else SHADES
+    empty = "." if charset is Charset.ASCII else "·"
+    lines = []
+    for row, marks in zip(
+        levels(matrix, palette, len(ramp)).tolist(), marked.tolist(), strict=True
+    ):
+        text = [
+            "x" if m else (empty if v < 0 else ramp[v]) for v, m in zip(row, marks, strict=True)
+        ]
+        roles: list[str] = [
+            Role.ERROR if m else (Role.MUTED if v < 0 else Role.TEXT)
+            for v, m in zip(row, marks, strict=True)
+        ]
+        lines.append(runs(text, roles))
+    return lines
+
+
+def _half_blocks(
+    matrix: NDArray[np.float64], marked: NDArray[np.bool_], palette: Palette, charset: Charset
+) -> list[Line]:
+    quantised = levels(matrix, palette)
+    if len(quantised) % 2:
+        quantised = np.vstack([quantised, np.full((1, quantised.shape[1]), UNFILLED)])
+        marked = np.vstack([marked, np.zeros((1, marked.shape[1]), bool)])
+    upper, lower = quantised[0::2], quantised[1::2]
+    both = marked[0::2] | marked[1::2]
+    keys = ((upper + 1) * (LEVELS + 1) + lower + 1) * 2 + both
+    lines = []
+    for row in keys:
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        lengths = np.diff(np.append(starts, row.size))
+        spans = []
+        for key, length in zip(row[starts].tolist(), lengths.tolist(), strict=True):
+            cell, mark = divmod(key, 2)
+            top, bottom = (part - 1 for part in divmod(cell, LEVELS + 1))
+            if top == bottom == UNFILLED:
+                spans.append(Span(("x" if mark else "·") * length, Role.MUTED))
+            else:
+                glyph = "x" if mark else ("▄" if top == UNFILLED else "▀")
+                spans.append(Span(glyph * length, cell_role(palette, top, bottom)))
+        lines.append(tuple(spans))
+    return lines
+
+
+def legend(low: float, high: float, width: int, charset: Charset = Charset.BRAILLE) -> Line:
+    """Write which end of the sequential shades is which, in `width` cells."""
+    ramp = SHADES_ASCII if charset is Charset.ASCII else SHADES
+    return fit((Span(f"{low:+.3f} {ramp[1:]} {high:+.3f}", Role.MUTED),), width)
