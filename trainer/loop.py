@@ -14,7 +14,8 @@ from trainer import targets, update
 from trainer.config import TrainerConfig
 from trainer.env import Env, Feedback
 from trainer.episodes import EpisodeStatistics
-from trainer.policy import Actor, Critic
+from trainer.metrics import update_metrics
+from trainer.policy import Actor, Critic, Sample, observation_group
 from trainer.rollout import Rollout, Transition
 from trainer.stages import Stage
 from trainer.telemetry import Position
@@ -64,14 +65,17 @@ class Trainer:
         self.obs: dict[str, Tensor] | None = env.observe()
         """Observation groups of the present state; None after a step until they are computed."""
         widths = {group: obs.shape[1] for group, obs in self.obs.items()}
-        self.actor_group, self.critic_group = _groups(widths)
+        self.actor_group = observation_group(widths, "actor")
+        self.critic_group = observation_group(widths, "critic")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(network_seed)
             self.actor = Actor(config.actor, widths[self.actor_group], env.num_actions)
             self.critic = Critic(config.critic, widths[self.critic_group])
         self.actor.to(env.device)
         self.critic.to(env.device)
-        self.learner = update.Learner(self.actor, self.critic, config)
+        self.learner = update.Learner(
+            config, self.actor, self.critic, self.actor_group, self.critic_group
+        )
         self.rollout = Rollout(
             config.num_steps_per_env, env.num_envs, widths, env.num_actions, env.device
         )
@@ -81,10 +85,14 @@ class Trainer:
             ages = torch.Generator(env.device).manual_seed(age_seed)
             env.episode_length.random_(0, env.max_episode_length, generator=ages)
 
-        self.transition: Transition | None = None
-        """What is known of the running step: the record cached before physics, then its result."""
+        self.decision: Sample | None = None
+        """What the actor decided for the running step, cached before physics."""
+        self.values: Tensor | None = None
+        """V of the running step's observation, [N, 1], cached before physics."""
         self.feedback: Feedback | None = None
+        """What the worlds answered."""
         self.last_values: Tensor | None = None
+        """V(obs_T), [N, 1]."""
         self.mini_batches: update.MiniBatches | None = None
         self.results: list[update.MiniBatchResult] = []
         """One entry an optimizer step of the running update."""
@@ -94,6 +102,7 @@ class Trainer:
         self.position = Position()
         self._logs: list[Mapping[str, float | Tensor]] = []
         self._faults: list[str] = []
+        self._target_metrics: dict[str, float] = {}
 
     @property
     def env_steps(self) -> int:
@@ -126,10 +135,12 @@ class Trainer:
     def act_step(self) -> None:
         """Stage 2: cache what the policy thinks before physics, then advance the worlds."""
         assert self.obs is not None
-        self.transition = self._act(self.obs)
-        actions = self.transition.actions
-        if self.config.clip_actions is not None:
-            actions = actions.clamp(-self.config.clip_actions, self.config.clip_actions)
+        with torch.no_grad():
+            self.decision = self.actor.act(self.obs[self.actor_group], self.generator)
+            self.values = self.critic(self.obs[self.critic_group])
+        actions = self.decision.action
+        if (limit := self.config.clip_actions) is not None:
+            actions = actions.clamp(-limit, limit)
         self.feedback = self.env.step(actions)
         self._faults.extend(self.feedback.faults)
         if self.feedback.log:
@@ -140,17 +151,19 @@ class Trainer:
 
         A time-out adds gamma V_t to the reward; done stays 1.
         """
-        assert self.transition is not None
+        assert self.obs is not None
+        assert self.decision is not None
+        assert self.values is not None
         assert self.feedback is not None
         reward, terminated, time_outs = self.feedback[:3]
         done = terminated | time_outs
         self.episodes.add(reward, done)
+        bootstrapped = targets.bootstrap_time_outs(
+            reward, self.values, time_outs, self.config.gamma, terminated
+        )
+        action, log_prob, mean, std = self.decision
         self.rollout.add(
-            self.transition,
-            targets.bootstrap_time_outs(
-                reward, self.transition.values, time_outs, self.config.gamma
-            ),
-            done,
+            Transition(self.obs, action, bootstrapped, done, self.values, log_prob, mean, std)
         )
         self.obs = None
 
@@ -160,20 +173,21 @@ class Trainer:
         with torch.no_grad():
             self.last_values = self.critic(self.obs[self.critic_group])
         targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
+        self._target_metrics = targets.target_metrics(self.rollout)
         if not self.config.normalize_advantage_per_mini_batch:
             targets.normalize_advantages(self.rollout.advantages)
 
     def sample(self) -> None:
         """Stage 5: one permutation of the B rows, one shuffled copy, cut into mini-batches."""
         self.mini_batches = update.sample(
-            self.rollout, self.config.num_mini_batches, self.generator, self.mini_batches
+            self.rollout, self.config.num_mini_batches, self.generator
         )
         self.results = []
 
     def optimize(self) -> None:
         """Stage 6: re-score one mini-batch's actions and make one optimizer step."""
         assert self.mini_batches is not None
-        batch = self.mini_batches[self.position.mini_batch]
+        batch = self.mini_batches.batches[self.position.mini_batch]
         self.results.append(self.learner.optimize(batch))
 
     def fresh(self) -> None:
@@ -189,8 +203,8 @@ class Trainer:
         steps = self.rollout.num_steps * self.env.num_envs
         return {
             **_mean_of_logs(self._logs),
-            **update.metrics(self.results, self.actor),
-            **targets.statistics(self.rollout),
+            **update_metrics(self.results, self.actor.std),
+            **self._target_metrics,
             "Perf/total_fps": steps / max(collection + learning, 1e-9),
             "Perf/collection_time": collection,
             "Perf/learning_time": learning,
@@ -207,7 +221,7 @@ class Trainer:
         return {
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
-            "optimizer": self.learner.state_dict(),
+            "optimizer": self.learner.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "env": self.env.state_dict(),
             "obs": self.obs,
@@ -219,19 +233,12 @@ class Trainer:
         """Continue from a state that `state_dict` returned."""
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
-        self.learner.load_state_dict(state["optimizer"])
+        self.learner.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
         self.env.load_state_dict(state["env"])
         self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
         self.episodes.load_state_dict(state["episodes"])
         self.completed_iterations = state["completed_iterations"]
-
-    def _act(self, obs: dict[str, Tensor]) -> Transition:
-        with torch.no_grad():
-            mean, std = self.actor.distribution(obs[self.actor_group])
-            return Transition.of_sample(
-                obs, mean, std, self.critic(obs[self.critic_group]), self.generator
-            )
 
     def _run(
         self,
@@ -252,13 +259,6 @@ class Trainer:
             self.position = self.position._replace(step=filled)
         rollout_full = stage is Stage.STORE and filled == self.rollout.num_steps
         self.watcher.leaving(self.position, phase_ends=rollout_full or stage is Stage.FRESH)
-
-
-def _groups(widths: Mapping[str, int]) -> tuple[str, str]:
-    """The actor reads the group "policy"; so does the critic, unless there is one for it."""
-    if "policy" not in widths:
-        raise ValueError(f'an env needs an observation group "policy", this one has {list(widths)}')
-    return "policy", "critic" if "critic" in widths else "policy"
 
 
 def _independent_seeds(seed: int) -> list[int]:

@@ -223,10 +223,10 @@ class Session:
 
     def _report(self, trainer: Trainer) -> None:
         """Write and publish the metrics of the iteration just completed."""
-        from trainer.update import update_view
+        from trainer.metrics import update_view
 
         iteration, metrics = trainer.completed_iterations, trainer.metrics()
-        view = update_view(trainer.results, trainer.actor, self._config.clip_param)
+        view = update_view(trainer.results, trainer.actor.std)
         self.history.append(iteration, metrics)
         self._metrics.update(metrics)
         per_mini_batch = {
@@ -324,8 +324,10 @@ class Session:
     def _look_at_rollout(self, *, even_if_recent: bool = False) -> None:
         now = time.perf_counter()
         if even_if_recent or now - self._rollout_view_time >= _ROLLOUT_VIEW_INTERVAL:
+            from trainer.views import rollout_view
+
             assert self._trainer is not None
-            self._rollout_view = self._trainer.rollout.view(self._position.step)
+            self._rollout_view = rollout_view(self._trainer.rollout, self._position.step)
             self._rollout_view_time = now
 
     def _record(self, kind: str, text: str) -> None:

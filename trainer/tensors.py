@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from trainer.loop import Trainer
+from trainer.rollout import Samples
 from trainer.stages import Stage
 from trainer.telemetry import TensorSummary
 
@@ -60,12 +61,13 @@ def _observe(trainer: Trainer) -> Iterator[NamedTensor]:
 
 def _act_step(trainer: Trainer) -> Iterator[NamedTensor]:
     yield from _observe(trainer)
-    if (cached := trainer.transition) is not None:
-        yield NamedTensor("action", "[N,A]", cached.actions)
-        yield NamedTensor("mean", "[N,A]", cached.means)
-        yield NamedTensor("std", "[N,A]", cached.stds)
-        yield NamedTensor("log_prob", "[N,1]", cached.log_probs)
-        yield NamedTensor("value", "[N,1]", cached.values)
+    if trainer.decision is not None and trainer.values is not None:
+        action, log_prob, mean, std = trainer.decision
+        yield NamedTensor("action", "[N,A]", action)
+        yield NamedTensor("mean", "[N,A]", mean)
+        yield NamedTensor("std", "[A]", std)
+        yield NamedTensor("log_prob", "[N,1]", log_prob)
+        yield NamedTensor("value", "[N,1]", trainer.values)
     if (feedback := trainer.feedback) is not None:
         yield NamedTensor("reward", "[N]", feedback.reward)
         yield NamedTensor("terminated", "[N]", feedback.terminated)
@@ -112,11 +114,11 @@ def _sample(trainer: Trainer) -> Iterator[NamedTensor]:
 
 def _optimize(trainer: Trainer) -> Iterator[NamedTensor]:
     if (batches := trainer.mini_batches) is not None:
-        batch = batches[trainer.position.mini_batch]
+        batch = batches.batches[trainer.position.mini_batch]
         for name, symbols, tensor in _batch_fields(batch, "M"):
             yield NamedTensor(f"mini_batch.{name}", symbols, tensor)
     if trainer.results:
-        yield NamedTensor("ratio", "[M]", trainer.results[-1].ratio)
+        yield NamedTensor("ratio", "[M,1]", trainer.results[-1].ratio)
     yield from _parameters(trainer, gradients=True)
 
 
@@ -125,8 +127,8 @@ def _fresh(trainer: Trainer) -> Iterator[NamedTensor]:
     yield from _parameters(trainer, gradients=False)
 
 
-def _batch_fields(batch: object, rows: str) -> Iterator[tuple[str, str, Tensor]]:
-    for group, obs in batch.observations.items():  # type: ignore[attr-defined]
+def _batch_fields(batch: Samples, rows: str) -> Iterator[tuple[str, str, Tensor]]:
+    for group, obs in batch.observations.items():
         yield f"obs.{group}", f"[{rows},O_{group}]", obs
     for name, width in (
         ("actions", "A"),

@@ -1,0 +1,82 @@
+import datetime as dt
+import json
+import math
+
+import pytest
+
+from trainer.rundir import RunDir, RunDirError, default_path
+from trainer.telemetry import Event
+
+
+def test_a_new_run_has_its_files_and_refuses_a_second_run(tmp_path):
+    run = RunDir.create(tmp_path / "a" / "b", "[env]\n")
+    assert run.config.read_text() == "[env]\n"
+    assert run.checkpoints.is_dir()
+    assert run.log.exists()
+    with pytest.raises(RunDirError, match="holds another run already"):
+        RunDir.create(tmp_path / "a" / "b", "[env]\n")
+
+
+def test_an_existing_empty_folder_serves_and_a_file_does_not(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert RunDir.create(tmp_path / "empty", "").config.exists()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunDirError, match="is a file"):
+        RunDir.create(tmp_path / "file", "")
+    with pytest.raises(RunDirError, match="in the way"):
+        RunDir.create(tmp_path / "file" / "run", "")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_with_someone_s_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(RunDirError, match=r"thesis\.tex"):
+        RunDir.create(tmp_path, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_metrics_are_json_lines_in_which_nan_and_inf_are_null(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    run.append_metrics(1, 96, 1.23456, {"a": math.nan, "b": 2.0, "c": [1.0, math.inf]})
+    run.append_metrics(2, 192, 2.0, {"a": 1.0})
+    lines = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    assert lines[0] == {
+        "iteration": 1,
+        "env_steps": 96,
+        "elapsed": 1.235,
+        "a": None,
+        "b": 2.0,
+        "c": [1.0, None],
+    }
+    assert lines[1]["a"] == 1.0
+
+
+def test_what_can_no_longer_be_written_is_told_once_and_raises_nothing(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    told: list[str] = []
+    run.on_trouble = told.append
+    run.metrics.mkdir()  # a folder in the way: not writable, even for root
+    for iteration in range(3):
+        run.append_metrics(iteration, 0, 0.0, {})
+    run.append_event(Event(0.0, "start", "still works"))
+    assert len(told) == 1
+    assert "metrics.jsonl cannot be written" in told[0]
+    assert json.loads(run.events.read_text())["text"] == "still works"
+
+
+def test_the_status_is_replaced_whole(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    run.write_status({"state": "running", "long": "x" * 1000})
+    run.write_status({"state": "finished"})
+    assert json.loads(run.status.read_text()) == {"state": "finished"}
+    assert not list(run.path.glob(".*.tmp"))
+
+
+def test_the_default_path_has_the_time_and_never_an_existing_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    now = dt.datetime(2026, 11, 29, 21, 1, 33, tzinfo=dt.UTC)
+    first = default_path("go2_flat", "try", now)
+    assert str(first) == "runs/go2_flat/2026-11-29_21-01-33_try"
+    first.mkdir(parents=True)
+    assert default_path("go2_flat", "try", now).name == "2026-11-29_21-01-33_try_2"
+    assert default_path("go2_flat", "", now).name == "2026-11-29_21-01-33"
