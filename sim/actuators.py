@@ -1,0 +1,142 @@
+"""Motor laws: from joint targets and the joints' present state to torques, once a physics tick.
+
+A law is evaluated on every joint of every world at once. MuJoCo's native `dcmotor` is not used:
+it saturates the voltage of its controller and then subtracts the back-EMF, so inside the limits
+the joint is damped by K^2/R on top of kd, which the law below does not do; it would need a
+negative kd of the controller to cancel, and the implicit integrator would differentiate it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+
+@dataclass
+class JointTargets:
+    """What the policy asks of the joints; J columns in the robot's joint order."""
+
+    position: Tensor
+    """[N, J], rad or m."""
+    velocity: Tensor
+    """[N, J], rad/s or m/s."""
+    effort: Tensor
+    """[N, J], N m or N, added to what the law computes."""
+
+
+class Actuator(Protocol):
+    """A motor law."""
+
+    def compute(
+        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
+    ) -> None:
+        """Write the torques [N, J] (N m or N) under the present state [N, J] into `out`."""
+        ...
+
+
+@dataclass(frozen=True)
+class DCMotor:
+    """A PD law whose torque a DC motor of limited power can deliver (as Isaac Lab's `DCMotor`).
+
+    tau = stiffness (q* - q) + damping (qd* - qd) + effort*, held within the torque-speed lines
+    saturation_effort (+-1 - qd / velocity_limit) and within +-effort_limit. The speed enters the
+    lines clipped at velocity_limit (1 + effort_limit / saturation_effort), where they meet the
+    limit.
+    """
+
+    stiffness: float
+    """N m/rad."""
+    damping: float
+    """N m s/rad."""
+    effort_limit: float
+    """Largest torque of the joint, N m."""
+    saturation_effort: float
+    """Torque of the motor at standstill, N m."""
+    velocity_limit: float
+    """Speed at which the motor has no torque left, rad/s."""
+
+    def compute(
+        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
+    ) -> None:
+        """Write the torques [N, J] (N m) under the present state [N, J] into `out`."""
+        out.copy_(targets.position).sub_(joint_pos).mul_(self.stiffness)
+        out.add_(targets.velocity - joint_vel, alpha=self.damping).add_(targets.effort)
+
+        corner = self.velocity_limit * (1 + self.effort_limit / self.saturation_effort)
+        slope = -self.saturation_effort / self.velocity_limit
+        back_emf = joint_vel.clamp(-corner, corner).mul_(slope)
+        top = (back_emf + self.saturation_effort).clamp_(max=self.effort_limit)
+        bottom = back_emf.sub_(self.saturation_effort).clamp_(min=-self.effort_limit)
+        out.clamp_(min=bottom, max=top)
+
+
+@dataclass(frozen=True)
+class EffortMotor:
+    """A drive that applies the effort asked for, within its limit.
+
+    Position and velocity targets are ignored; a drive's damping belongs to the joint in the MJCF,
+    where the integrator treats it implicitly.
+    """
+
+    effort_limit: float
+    """Largest effort, N m or N."""
+
+    def compute(
+        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
+    ) -> None:
+        """Write the efforts [N, J] into `out`."""
+        out.copy_(targets.effort).clamp_(-self.effort_limit, self.effort_limit)
+
+
+class TargetDelay:
+    """Hands the targets on after a fixed number of ticks, all three parts alike.
+
+    A world starts, and starts anew after `reset`, with its first targets in the whole pipeline, so
+    that nothing of an earlier episode is ever applied.
+
+    Args:
+        ticks: How many ticks a target is held back; at least 1.
+        like: Targets [N, J] that give the size.
+    """
+
+    def __init__(self, ticks: int, like: JointTargets) -> None:
+        self._ticks = ticks
+        shape = (ticks + 1, 3, *like.position.shape)
+        # slot 0 of the ring is not always the newest: `_newest` says which one is
+        self._ring = like.position.new_zeros(shape)
+        self._newest = 0
+        self._fresh = like.position.new_ones(like.position.shape[0], dtype=bool)
+
+    def push(self, targets: JointTargets) -> JointTargets:
+        """Take this tick's targets and return those of `ticks` ticks ago (views, [N, J])."""
+        self._newest = (self._newest + 1) % (self._ticks + 1)
+        slot = self._ring[self._newest]
+        slot[0], slot[1], slot[2] = targets.position, targets.velocity, targets.effort
+        if self._fresh.any():
+            self._ring[:, :, self._fresh] = slot[:, self._fresh]
+            self._fresh.zero_()
+        oldest = self._ring[(self._newest + 1) % (self._ticks + 1)]
+        return JointTargets(oldest[0], oldest[1], oldest[2])
+
+    def reset(self, ids: Tensor) -> None:
+        """Forget the targets of the worlds `ids`."""
+        self._fresh[ids] = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """The targets under way."""
+        return {
+            "ring": self._ring.clone(),
+            "newest": self._newest,
+            "fresh": self._fresh.clone(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        self._ring.copy_(state["ring"])
+        self._newest = state["newest"]
+        self._fresh.copy_(state["fresh"])

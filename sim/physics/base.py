@@ -1,0 +1,108 @@
+"""What the worlds ask of a physics engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import mujoco
+    import torch
+    from torch import Tensor
+
+
+class Physics(Protocol):
+    """N worlds of one model, advanced together, tick by tick.
+
+    The state tensors are live: what is written into them is the world's state at the next call.
+    The derived tensors are live for reading. Lengths in m, angles in rad, quaternions wxyz.
+    """
+
+    num_worlds: int
+    """N."""
+    device: torch.device
+    """Where all tensors live."""
+    dt: float
+    """Seconds of one tick."""
+    model: mujoco.MjModel
+    """The model that every world starts from; its numbers are nominal."""
+
+    qpos: Tensor
+    """Generalised positions, [N, nq]; state."""
+    qvel: Tensor
+    """Generalised velocities, [N, nv]; state."""
+    ctrl: Tensor
+    """Actuator inputs, [N, nu]; state."""
+    sensordata: Tensor
+    """Sensor readings, [N, nsensordata]; derived. Forces are those of the tick just made."""
+    body_pos: Tensor
+    """World position of every body's frame, [N, nbody, 3]; derived."""
+    body_rotation: Tensor
+    """World orientation of every body's frame as a matrix, [N, nbody, 3, 3]; derived."""
+
+    def tick(self, last: bool) -> None:
+        """Advance all worlds by dt.
+
+        Derived tensors describe the state before the tick, unless `last`: then all that depends
+        on positions and velocities is brought up to the new state. Forces always belong to the
+        tick just made.
+        """
+        ...
+
+    def forward(self, ids: Tensor | None = None) -> None:
+        """Bring the derived tensors of the worlds `ids` (sorted, None: all) up to their state."""
+        ...
+
+    def reset(self, ids: Tensor | None = None) -> None:
+        """Put the worlds `ids` (sorted, None: all) to the default state.
+
+        Time, inputs and the solver's warm start are cleared too. Derived tensors follow at the
+        next `forward` or `tick`.
+        """
+        ...
+
+    def model_field(self, name: str) -> Tensor:
+        """Give a model field (`body_mass`, ...) a value per world; return them, [N, ...], live.
+
+        Call `model_changed` after writing.
+
+        Raises:
+            ValueError: The model has no such field, or it cannot differ between worlds.
+        """
+        ...
+
+    def present_field(self, name: str) -> Tensor:
+        """A model field for reading: [N, ...] if it differs between worlds, else [1, ...]."""
+        ...
+
+    def model_changed(self) -> None:
+        """Recompute the constants that follow from model fields after they were written."""
+        ...
+
+    def bad_worlds(self) -> Tensor:
+        """Worlds that the engine warned of, reset by itself or failed on since the last call.
+
+        Returns:
+            [N] bool.
+        """
+        ...
+
+    def bad_quantity(self, world: int) -> str:
+        """Name of what was first found bad in a world that `bad_worlds` named."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """State, warm start and per-world model fields, for an exact continuation."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned.
+
+        Raises:
+            ValueError: It belongs to another model or another number of worlds.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back threads and memory; the tensors must not be used afterwards."""
+        ...

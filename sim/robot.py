@@ -1,0 +1,272 @@
+"""The robot in every world: its state as the terms read it, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import torch
+from torch import Tensor
+
+from sim.actuators import JointTargets, TargetDelay
+from sim.names import match_names
+from sim.physics.base import Physics
+from sim.robots import RobotDescription
+from sim.rotations import quat_normalize, quat_rotate, quat_rotate_inverse
+
+
+class Robot:
+    """State of one robot in N worlds: J joints in the policy's order, B bodies in the tree's.
+
+    All readings are float32 and are brought up to date in place by `Scene.update` and
+    `Scene.commit`. Suffix `_w` is for world axes, `_b` for the base's. Linear velocities are those
+    of the base's centre of mass (as in Isaac Lab), positions those of its frame. A robot that is
+    fixed to the ground has a constant root pose, and root velocities of 0.
+
+    Args:
+        description: Which robot.
+        physics: The engine with its model in every world.
+        env_origins: Where the worlds stand, [N, 3] m.
+    """
+
+    def __init__(
+        self, description: RobotDescription, physics: Physics, env_origins: Tensor
+    ) -> None:
+        self.name = description.name
+        self._physics = physics
+        self._env_origins = env_origins
+        self._actuator = description.actuator
+        model = physics.model
+        n, device, exact = physics.num_worlds, physics.device, physics.qpos.dtype
+        self.num_worlds = n
+
+        self.joint_names = description.joint_names
+        """The J joints, in the order of actions and observations."""
+        self.body_names = tuple(model.body(i).name for i in range(1, model.nbody))
+        """The B bodies, in the order of the model's tree; the world itself is not one."""
+        joints = [model.joint(name).id for name in self.joint_names]
+        self.base_id = self.body_names.index(description.base)
+        """Column of the base among the bodies."""
+        self._base = self.base_id + 1
+        root = model.body_jntadr[self._base]
+        self.is_fixed_base = root < 0 or model.jnt_type[root] != mujoco.mjtJoint.mjJNT_FREE
+        """Whether the base is fixed to the ground."""
+        self._qpos_columns = torch.tensor(model.jnt_qposadr[joints], device=device).long()
+        self._qvel_columns = torch.tensor(model.jnt_dofadr[joints], device=device).long()
+
+        driven = [joints.index(model.actuator_trnid[i, 0]) for i in range(model.nu)]
+        self._all_driven_in_order = driven == list(range(len(joints)))
+        self._driven = torch.tensor(driven, device=device)
+        self.actuated_joint_ids = sorted(driven)
+        """Columns of the joints that have a motor."""
+        self._passive = [j for j in range(len(joints)) if j not in driven]
+
+        limits = torch.tensor(model.jnt_range[joints], dtype=torch.float32, device=device)
+        limits[model.jnt_limited[joints] == 0] = torch.tensor([-torch.inf, torch.inf])
+        self.joint_pos_limits = limits
+        """Lowest and highest position, [J, 2]; infinite where the joint has none."""
+        middle, half = limits.mean(dim=1), (limits[:, 1] - limits[:, 0]) / 2
+        reach = half * description.soft_joint_pos_limit_factor
+        soft = torch.stack((middle - reach, middle + reach), dim=1)
+        self.soft_joint_pos_limits = torch.where(limits.isfinite(), soft, limits)
+        """The part of the range about its middle that rewards and resets keep to, [J, 2]."""
+
+        def buffer(*shape: int) -> Tensor:
+            return torch.zeros((n, *shape), device=device)
+
+        j = len(joints)
+        self.joint_pos, self.joint_vel = buffer(j), buffer(j)
+        """[N, J] rad or m, and rad/s or m/s."""
+        self.joint_acc = buffer(j)
+        """Change of joint_vel over the last physics tick, [N, J] rad/s^2 or m/s^2."""
+        self.applied_torque = buffer(j)
+        """What the motors delivered in the last physics tick, [N, J] N m or N."""
+        self.root_pos_w, self.root_quat_w = buffer(3), buffer(4)
+        """Base frame: position [N, 3] m, orientation [N, 4] wxyz."""
+        self.root_lin_vel_w, self.root_ang_vel_w = buffer(3), buffer(3)
+        """[N, 3] m/s, rad/s."""
+        self.root_lin_vel_b, self.root_ang_vel_b = buffer(3), buffer(3)
+        """[N, 3] m/s, rad/s."""
+        self.projected_gravity_b = buffer(3)
+        """Direction of gravity, [N, 3], length 1."""
+        self.heading_w = buffer()
+        """Yaw of the base's x axis, [N] rad in (-pi, pi]."""
+        self.body_pos_w = buffer(len(self.body_names), 3)
+        """[N, B, 3] m."""
+
+        default = torch.tensor(
+            model.key_qpos[0] if model.nkey else model.qpos0, dtype=exact, device=device
+        )
+        self.default_joint_pos = default[self._qpos_columns].float().repeat(n, 1)
+        """[N, J]."""
+        self.default_joint_vel = buffer(j)
+        """[N, J], zeros."""
+        pose = default[:7] if not self.is_fixed_base else torch.zeros(7, dtype=exact)
+        self.default_root_state = torch.cat((pose.float(), torch.zeros(6))).to(device).repeat(n, 1)
+        """Position (without the world's origin), orientation, velocities, [N, 13]."""
+
+        # the motors work in the engine's own precision, tick by tick
+        self._exact_pos, self._exact_vel, self._torque = (
+            torch.zeros((n, j), dtype=exact, device=device) for _ in range(3)
+        )
+        self._targets = JointTargets(
+            self.default_joint_pos.to(exact),
+            torch.zeros((n, j), dtype=exact, device=device),
+            torch.zeros((n, j), dtype=exact, device=device),
+        )
+        ticks = description.delay_ticks
+        self._delay = TargetDelay(ticks, self._targets) if ticks else None
+
+    def joint_ids(self, patterns: str | Sequence[str]) -> list[int]:
+        """Columns of the joints that match, in the order of `joint_names`.
+
+        Raises:
+            ValueError: A pattern matches no joint.
+        """
+        return match_names(patterns, self.joint_names, "joint")
+
+    def body_ids(self, patterns: str | Sequence[str]) -> list[int]:
+        """Columns of the bodies that match, in the order of `body_names`.
+
+        Raises:
+            ValueError: A pattern matches no body.
+        """
+        return match_names(patterns, self.body_names, "body")
+
+    def set_joint_position_target(self, target: Tensor, joint_ids: Any = slice(None)) -> None:
+        """Ask for positions [N, J'] of the joints in the columns `joint_ids`."""
+        self._targets.position[:, joint_ids] = target.to(self._targets.position.dtype)
+
+    def set_joint_effort_target(self, effort: Tensor, joint_ids: Any = slice(None)) -> None:
+        """Ask for efforts [N, J'] of the joints in the columns `joint_ids`."""
+        self._targets.effort[:, joint_ids] = effort.to(self._targets.effort.dtype)
+
+    def drive(self) -> None:
+        """Evaluate the motors on the present state and write the engine's inputs."""
+        self._read_joints()
+        targets = self._targets if self._delay is None else self._delay.push(self._targets)
+        self._actuator.compute(targets, self._exact_pos, self._exact_vel, out=self._torque)
+        if self._passive:
+            self._torque[:, self._passive] = 0
+        if self._all_driven_in_order:
+            self._physics.ctrl.copy_(self._torque)
+        else:
+            self._physics.ctrl.copy_(self._torque[:, self._driven])
+
+    def measure_acceleration(self) -> None:
+        """Compare the joint velocities with those that the last `drive` saw, one tick ago."""
+        before = self._exact_vel.clone()
+        self._read_joints()
+        self.joint_acc.copy_((self._exact_vel - before).div_(self._physics.dt))
+        self.applied_torque.copy_(self._torque)
+
+    def _read_joints(self) -> None:
+        torch.index_select(self._physics.qpos, 1, self._qpos_columns, out=self._exact_pos)
+        torch.index_select(self._physics.qvel, 1, self._qvel_columns, out=self._exact_vel)
+
+    def refresh(self) -> None:
+        """Bring all readings but acceleration and torque up to the engine's state."""
+        self._read_joints()
+        self.joint_pos.copy_(self._exact_pos)
+        self.joint_vel.copy_(self._exact_vel)
+        self.body_pos_w.copy_(self._physics.body_pos[:, 1:])
+        rotation = self._physics.body_rotation[:, self._base]
+        # rows of the matrix are the world's axes seen from the base
+        self.projected_gravity_b.copy_(rotation[:, 2]).neg_()
+        self.heading_w.copy_(torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]))
+        if self.is_fixed_base:
+            self.root_pos_w.copy_(self._physics.body_pos[:, self._base])
+            self.root_quat_w.copy_(self.root_quat_w.new_tensor([1.0, 0.0, 0.0, 0.0]))
+            return
+        qpos, qvel = self._physics.qpos, self._physics.qvel
+        self.root_pos_w.copy_(qpos[:, :3])
+        self.root_quat_w.copy_(qpos[:, 3:7])
+        # MuJoCo: velocity of the frame's origin in world axes, turning rate in the base's own
+        ang_b = qvel[:, 3:6]
+        lin_b = (rotation * qvel[:, :3, None]).sum(dim=1)
+        lin_b += torch.linalg.cross(ang_b, self._centre_of_mass())
+        self.root_lin_vel_b.copy_(lin_b)
+        self.root_ang_vel_b.copy_(ang_b)
+        self.root_lin_vel_w.copy_((rotation * lin_b[:, None]).sum(dim=2))
+        self.root_ang_vel_w.copy_((rotation * ang_b[:, None]).sum(dim=2))
+
+    def _centre_of_mass(self) -> Tensor:
+        """Of the base, in its frame, [N, 3] or [1, 3] m."""
+        return self._physics.present_field("body_ipos")[:, self._base]
+
+    def write_root_pose(self, ids: Tensor, pos: Tensor, quat: Tensor) -> None:
+        """Move the base of the worlds `ids` [K] to `pos` [K, 3] and `quat` [K, 4], world frame.
+
+        The readings follow at `Scene.commit`. Write the pose before the velocity, which depends
+        on it.
+        """
+        self._must_be_free("pose")
+        qpos = self._physics.qpos
+        qpos[ids, :3] = pos.to(qpos.dtype)
+        qpos[ids, 3:7] = quat_normalize(quat.to(qpos.dtype))
+
+    def write_root_velocity(self, ids: Tensor, lin_w: Tensor, ang_w: Tensor) -> None:
+        """Give the base of the worlds `ids` [K] a velocity in world axes, [K, 3] each.
+
+        The linear one is that of the centre of mass. The velocity readings follow at once, so
+        this serves for pushes within an episode.
+        """
+        self._must_be_free("velocity")
+        qpos, qvel = self._physics.qpos, self._physics.qvel
+        quat, lin, ang = qpos[ids, 3:7], lin_w.to(qvel.dtype), ang_w.to(qvel.dtype)
+        centre = self._centre_of_mass()
+        arm = quat_rotate(quat, centre[ids] if len(centre) > 1 else centre.expand(len(ids), 3))
+        ang_b = quat_rotate_inverse(quat, ang)
+        qvel[ids, :3] = lin - torch.linalg.cross(ang, arm)
+        qvel[ids, 3:6] = ang_b
+        self.root_lin_vel_w[ids] = lin_w
+        self.root_ang_vel_w[ids] = ang_w
+        self.root_lin_vel_b[ids] = quat_rotate_inverse(quat, lin).float()
+        self.root_ang_vel_b[ids] = ang_b.float()
+
+    def _must_be_free(self, what: str) -> None:
+        if self.is_fixed_base:
+            raise ValueError(f"{self.name} is fixed to the ground: it has no root {what} to write")
+
+    def write_joint_state(self, ids: Tensor, pos: Tensor, vel: Tensor) -> None:
+        """Set all joints of the worlds `ids` [K] to `pos` and `vel`, [K, J] each."""
+        qpos, qvel = self._physics.qpos, self._physics.qvel
+        qpos[ids[:, None], self._qpos_columns] = pos.to(qpos.dtype)
+        qvel[ids[:, None], self._qvel_columns] = vel.to(qvel.dtype)
+
+    def reset(self, ids: Tensor) -> None:
+        """Put the worlds `ids`, just reset by the engine, at their origins, at rest, no targets."""
+        if not self.is_fixed_base:
+            self._physics.qpos[ids, :3] += self._env_origins[ids].to(self._physics.qpos.dtype)
+        self._targets.position[ids] = self.default_joint_pos[ids].to(self._targets.position.dtype)
+        self._targets.velocity[ids] = 0
+        self._targets.effort[ids] = 0
+        self.joint_acc[ids] = 0
+        self.applied_torque[ids] = 0
+        if self._delay is not None:
+            self._delay.reset(ids)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Targets, and the readings that only a tick can make."""
+        state: dict[str, Any] = {name: tensor.clone() for name, tensor in self._state().items()}
+        if self._delay is not None:
+            state["delay"] = self._delay.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned; the engine's state must be there already."""
+        for name, tensor in self._state().items():
+            tensor.copy_(state[name])
+        if self._delay is not None:
+            self._delay.load_state_dict(state["delay"])
+        self.refresh()
+
+    def _state(self) -> dict[str, Tensor]:
+        return {
+            "position_target": self._targets.position,
+            "velocity_target": self._targets.velocity,
+            "effort_target": self._targets.effort,
+            "joint_acc": self.joint_acc,
+            "applied_torque": self.applied_torque,
+        }

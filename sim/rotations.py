@@ -1,0 +1,81 @@
+"""Rotations as unit quaternions wxyz, over tensors of any leading shape.
+
+A quaternion turns the body's axes into the world's: `quat_rotate(q, v)` takes a vector from the
+body frame to the world frame.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def wrap_to_pi(angle: Tensor) -> Tensor:
+    """The same angle in (-pi, pi], in rad."""
+    wrapped = torch.remainder(angle + math.pi, 2 * math.pi) - math.pi
+    return torch.where(wrapped == -math.pi, math.pi, wrapped)
+
+
+def quat_conjugate(quat: Tensor) -> Tensor:
+    """The opposite rotation, [..., 4]."""
+    return torch.cat((quat[..., :1], -quat[..., 1:]), dim=-1)
+
+
+def quat_multiply(left: Tensor, right: Tensor) -> Tensor:
+    """The rotation `right` followed by `left` (Hamilton product), [..., 4]."""
+    w1, x1, y1, z1 = left.unbind(-1)
+    w2, x2, y2, z2 = right.unbind(-1)
+    return torch.stack(
+        (
+            w1 * w2 - x1 * x2 - y1 * y2 - z1 * z2,
+            w1 * x2 + x1 * w2 + y1 * z2 - z1 * y2,
+            w1 * y2 - x1 * z2 + y1 * w2 + z1 * x2,
+            w1 * z2 + x1 * y2 - y1 * x2 + z1 * w2,
+        ),
+        dim=-1,
+    )
+
+
+def quat_normalize(quat: Tensor) -> Tensor:
+    """Scaled to length 1, [..., 4]."""
+    return quat / torch.linalg.vector_norm(quat, dim=-1, keepdim=True)
+
+
+def quat_rotate(quat: Tensor, vector: Tensor) -> Tensor:
+    """A body-frame vector [..., 3] in the world frame."""
+    axis = quat[..., 1:]
+    twice = 2.0 * torch.linalg.cross(axis, vector)
+    return vector + quat[..., :1] * twice + torch.linalg.cross(axis, twice)
+
+
+def quat_rotate_inverse(quat: Tensor, vector: Tensor) -> Tensor:
+    """A world-frame vector [..., 3] in the body frame."""
+    return quat_rotate(quat_conjugate(quat), vector)
+
+
+def quat_from_euler_xyz(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
+    """Turn by roll about the world's x, then pitch about its y, then yaw about its z, in rad.
+
+    Returns:
+        [..., 4] for angles of shape [...].
+    """
+    cos_r, sin_r = torch.cos(roll / 2), torch.sin(roll / 2)
+    cos_p, sin_p = torch.cos(pitch / 2), torch.sin(pitch / 2)
+    cos_y, sin_y = torch.cos(yaw / 2), torch.sin(yaw / 2)
+    return torch.stack(
+        (
+            cos_y * cos_p * cos_r + sin_y * sin_p * sin_r,
+            cos_y * cos_p * sin_r - sin_y * sin_p * cos_r,
+            cos_y * sin_p * cos_r + sin_y * cos_p * sin_r,
+            sin_y * cos_p * cos_r - cos_y * sin_p * sin_r,
+        ),
+        dim=-1,
+    )
+
+
+def heading(quat: Tensor) -> Tensor:
+    """Yaw of the body's x axis seen from above, [...], in rad in (-pi, pi]."""
+    w, x, y, z = quat.unbind(-1)
+    return torch.atan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))

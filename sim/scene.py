@@ -1,0 +1,163 @@
+"""The worlds: one robot in each, its motors and its contacts, advanced tick by tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import mujoco
+import torch
+from torch import Tensor
+
+from sim.config import EnvConfig
+from sim.contacts import Contacts
+from sim.physics.base import Physics
+from sim.physics.cpu import CpuPhysics
+from sim.robot import Robot
+from sim.robots import find_robot
+
+CONTACT_HISTORY = 3
+"""Ticks of contact force that are kept at least (as Isaac Lab's contact sensor)."""
+SPEED_LIMIT = 1000.0
+"""Speed, in m/s or rad/s, above which a world is taken for broken (Isaac Lab's limit of a body)."""
+
+
+class Scene:
+    """N worlds with a robot each.
+
+    An env step is: set the robot's targets, `tick` decimation times (`last=True` the last time),
+    `update`. A reset is: `reset(ids)`, whatever the robot's `write_*` methods set, `commit(ids)`.
+
+    Args:
+        config: The env's settings.
+        device: Where tensors live.
+        generator: The env's source of random numbers.
+
+    Raises:
+        ValueError: The settings name an unknown robot.
+    """
+
+    def __init__(
+        self, config: EnvConfig, device: torch.device | str, generator: torch.Generator
+    ) -> None:
+        description = find_robot(config.robot)
+        self.num_envs = config.num_envs
+        """N."""
+        self.device = torch.device(device)
+        """Where all tensors live."""
+        self.generator = generator
+        """The env's source of random numbers."""
+        self.physics_dt = config.physics_dt
+        """Seconds of one tick."""
+
+        model = mujoco.MjModel.from_xml_path(str(description.mjcf))
+        model.opt.timestep = config.physics_dt
+        model.opt.iterations = config.solver_iterations
+        model.opt.ls_iterations = config.solver_ls_iterations
+        self.physics: Physics = CpuPhysics(model, config.num_envs)
+        """The engine."""
+        self.env_origins = flat_origins(config.num_envs, config.env_spacing).to(self.device)
+        """Where the worlds stand, [N, 3] m."""
+        self.robot = Robot(description, self.physics, self.env_origins)
+        """The robot of every world."""
+        self.contacts = Contacts(self.physics, max(CONTACT_HISTORY, config.decimation))
+        """Its contacts."""
+
+        everyone = torch.arange(self.num_envs, device=self.device)
+        self.reset(everyone)
+        self.commit(everyone)
+
+    def tick(self, last: bool) -> None:
+        """Drive the motors and advance all worlds by physics_dt.
+
+        `last` says that `update` follows.
+        """
+        self.robot.drive()
+        self.physics.tick(last)
+        self.contacts.update()
+        if last:
+            self.robot.measure_acceleration()
+
+    def update(self) -> None:
+        """Bring the robot's readings up to the state after the last tick."""
+        self.robot.refresh()
+
+    def reset(self, ids: Tensor) -> None:
+        """Put the worlds `ids` (sorted) to the default state at their origins, all counters at 0.
+
+        Readings follow at `commit`.
+        """
+        if len(ids) == 0:
+            return
+        self.physics.reset(ids)
+        self.robot.reset(ids)
+        self.contacts.reset(ids)
+
+    def commit(self, ids: Tensor) -> None:
+        """Make all readings of the worlds `ids` (sorted) describe what was written into them."""
+        if len(ids) == 0:
+            return
+        self.physics.forward(ids)
+        self.robot.refresh()
+
+    def bad_worlds(self) -> tuple[Tensor, dict[int, str]]:
+        """Worlds that broke since the last call: they must be reset before they are trusted.
+
+        Returns:
+            [N] bool, and for each such world the name of the quantity first found bad.
+        """
+        qpos, qvel = self.physics.qpos, self.physics.qvel
+        force = self.contacts.net_forces_history[:, 0]
+        # written so that NaN fails the comparison
+        whole = {
+            "qpos": qpos.abs().amax(dim=1) < math.inf,
+            "qvel": qvel.abs().amax(dim=1) < SPEED_LIMIT,
+        }
+        if force.shape[1]:
+            whole["contact force"] = force.abs().amax(dim=(1, 2)) < math.inf
+        warned = self.physics.bad_worlds()
+        bad = warned | ~torch.stack(list(whole.values())).all(dim=0)
+        if not bad.any():
+            return bad, {}
+        return bad, {
+            world: self.physics.bad_quantity(world)
+            if warned[world]
+            else next(name for name, good in whole.items() if not good[world])
+            for world in bad.nonzero()[:, 0].tolist()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that an exact continuation needs."""
+        return {
+            "physics": self.physics.state_dict(),
+            "robot": self.robot.state_dict(),
+            "contacts": self.contacts.state_dict(),
+            "env_origins": self.env_origins.clone(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        self.physics.load_state_dict(state["physics"])
+        self.env_origins.copy_(state["env_origins"])
+        self.robot.load_state_dict(state["robot"])
+        self.contacts.load_state_dict(state["contacts"])
+
+    def close(self) -> None:
+        """Give back the engine's threads and memory."""
+        self.physics.close()
+
+
+def flat_origins(num_envs: int, spacing: float) -> Tensor:
+    """Origins of worlds on a plane: a centred grid, x falling, y rising (as Isaac Lab's), [N, 3] m.
+
+    The grid has ceil(N / int(sqrt(N))) rows along x.
+    """
+    rows = math.ceil(num_envs / int(math.sqrt(num_envs)))
+    columns = math.ceil(num_envs / rows)
+    index = torch.arange(num_envs)
+    row, column = index // columns, index % columns
+    origins = torch.zeros((num_envs, 3))
+    origins[:, 0] = ((rows - 1) / 2 - row) * spacing
+    origins[:, 1] = (column - (columns - 1) / 2) * spacing
+    return origins
