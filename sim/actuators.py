@@ -9,11 +9,9 @@ negative kd of the controller to cancel, and the implicit integrator would diffe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import Tensor
 
 
@@ -91,52 +89,3 @@ class EffortMotor:
     ) -> None:
         """Write the efforts [N, J] into `out`."""
         out.copy_(targets.effort).clamp_(-self.effort_limit, self.effort_limit)
-
-
-class TargetDelay:
-    """Hands the targets on after a fixed number of ticks, all three parts alike.
-
-    A world starts, and starts anew after `reset`, with its first targets in the whole pipeline, so
-    that nothing of an earlier episode is ever applied.
-
-    Args:
-        ticks: How many ticks a target is held back; at least 1.
-        like: Targets [N, J] that give the size.
-    """
-
-    def __init__(self, ticks: int, like: JointTargets) -> None:
-        self._ticks = ticks
-        shape = (ticks + 1, 3, *like.position.shape)
-        # slot 0 of the ring is not always the newest: `_newest` says which one is
-        self._ring = like.position.new_zeros(shape)
-        self._newest = 0
-        self._fresh = like.position.new_ones(like.position.shape[0], dtype=bool)
-
-    def push(self, targets: JointTargets) -> JointTargets:
-        """Take this tick's targets and return those of `ticks` ticks ago (views, [N, J])."""
-        self._newest = (self._newest + 1) % (self._ticks + 1)
-        slot = self._ring[self._newest]
-        slot[0], slot[1], slot[2] = targets.position, targets.velocity, targets.effort
-        if self._fresh.any():
-            self._ring[:, :, self._fresh] = slot[:, self._fresh]
-            self._fresh.zero_()
-        oldest = self._ring[(self._newest + 1) % (self._ticks + 1)]
-        return JointTargets(oldest[0], oldest[1], oldest[2])
-
-    def reset(self, ids: Tensor) -> None:
-        """Forget the targets of the worlds `ids`."""
-        self._fresh[ids] = True
-
-    def state_dict(self) -> dict[str, Any]:
-        """The targets under way."""
-        return {
-            "ring": self._ring.clone(),
-            "newest": self._newest,
-            "fresh": self._fresh.clone(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
-        self._ring.copy_(state["ring"])
-        self._newest = state["newest"]
-        self._fresh.copy_(state["fresh"])

@@ -72,7 +72,7 @@ class Contacts:
             self._history[age] = self._history[age - 1]
         # the sensor reads what the body exerts; what it receives is the opposite
         forces = self._physics.sensordata[:, self._columns]
-        self._history[0].copy_(forces.unflatten(1, (-1, 3))).neg_()
+        self._history[0].copy_(forces.reshape(self._history[0].shape)).neg_()
         self.count(torch.linalg.vector_norm(self._history[0], dim=-1) > self.force_threshold)
 
     def count(self, contact: Tensor) -> None:

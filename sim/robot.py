@@ -9,18 +9,24 @@ import mujoco
 import torch
 from torch import Tensor
 
-from sim.actuators import JointTargets, TargetDelay
+from sim.actuators import JointTargets
+from sim.delay import TargetDelay
 from sim.names import match_names
 from sim.physics.base import Physics
 from sim.robots import RobotDescription
-from sim.rotations import quat_normalize, quat_rotate, quat_rotate_inverse
+from sim.rotations import heading, quat_normalize, quat_rotate, quat_rotate_inverse
+
+Columns = Tensor | Sequence[int] | slice
+ALL = slice(None)
+DOWN = (0.0, 0.0, -1.0)
 
 
 class Robot:
     """State of one robot in N worlds: J joints in the policy's order, B bodies in the tree's.
 
     All readings are float32 and are brought up to date in place by `Scene.update` and
-    `Scene.commit`. Suffix `_w` is for world axes, `_b` for the base's. Linear velocities are those
+    `Scene.commit`; what a `write_*` method sets, its readings follow at once, only the positions
+    of the other bodies wait for `Scene.commit`. Suffix `_w` is for world axes, `_b` for the base's. Linear velocities are those
     of the base's centre of mass (as in Isaac Lab), positions those of its frame. A robot that is
     fixed to the ground has a constant root pose, and root velocities of 0.
 
@@ -134,11 +140,11 @@ class Robot:
         """
         return match_names(patterns, self.body_names, "body")
 
-    def set_joint_position_target(self, target: Tensor, joint_ids: Any = slice(None)) -> None:
+    def set_joint_position_target(self, target: Tensor, joint_ids: Columns = ALL) -> None:
         """Ask for positions [N, J'] of the joints in the columns `joint_ids`."""
         self._targets.position[:, joint_ids] = target.to(self._targets.position.dtype)
 
-    def set_joint_effort_target(self, effort: Tensor, joint_ids: Any = slice(None)) -> None:
+    def set_joint_effort_target(self, effort: Tensor, joint_ids: Columns = ALL) -> None:
         """Ask for efforts [N, J'] of the joints in the columns `joint_ids`."""
         self._targets.effort[:, joint_ids] = effort.to(self._targets.effort.dtype)
 
@@ -198,19 +204,21 @@ class Robot:
     def write_root_pose(self, ids: Tensor, pos: Tensor, quat: Tensor) -> None:
         """Move the base of the worlds `ids` [K] to `pos` [K, 3] and `quat` [K, 4], world frame.
 
-        The readings follow at `Scene.commit`. Write the pose before the velocity, which depends
-        on it.
+        Write the pose before the velocity, which depends on it.
         """
         self._must_be_free("pose")
-        qpos = self._physics.qpos
+        qpos, unit = self._physics.qpos, quat_normalize(quat)
         qpos[ids, :3] = pos.to(qpos.dtype)
-        qpos[ids, 3:7] = quat_normalize(quat.to(qpos.dtype))
+        qpos[ids, 3:7] = unit.to(qpos.dtype)
+        self.root_pos_w[ids] = pos
+        self.root_quat_w[ids] = unit
+        self.projected_gravity_b[ids] = quat_rotate_inverse(unit, pos.new_tensor([DOWN] * len(ids)))
+        self.heading_w[ids] = heading(unit)
 
     def write_root_velocity(self, ids: Tensor, lin_w: Tensor, ang_w: Tensor) -> None:
         """Give the base of the worlds `ids` [K] a velocity in world axes, [K, 3] each.
 
-        The linear one is that of the centre of mass. The velocity readings follow at once, so
-        this serves for pushes within an episode.
+        The linear one is that of the centre of mass. Serves for pushes within an episode too.
         """
         self._must_be_free("velocity")
         qpos, qvel = self._physics.qpos, self._physics.qvel
@@ -234,11 +242,16 @@ class Robot:
         qpos, qvel = self._physics.qpos, self._physics.qvel
         qpos[ids[:, None], self._qpos_columns] = pos.to(qpos.dtype)
         qvel[ids[:, None], self._qvel_columns] = vel.to(qvel.dtype)
+        self.joint_pos[ids] = pos
+        self.joint_vel[ids] = vel
 
     def reset(self, ids: Tensor) -> None:
-        """Put the worlds `ids`, just reset by the engine, at their origins, at rest, no targets."""
+        """Put the worlds `ids` to the default state at their origins; nothing is asked of them."""
         if not self.is_fixed_base:
-            self._physics.qpos[ids, :3] += self._env_origins[ids].to(self._physics.qpos.dtype)
+            root = self.default_root_state[ids]
+            self.write_root_pose(ids, root[:, :3] + self._env_origins[ids], root[:, 3:7])
+            self.write_root_velocity(ids, root[:, 7:10], root[:, 10:])
+        self.write_joint_state(ids, self.default_joint_pos[ids], self.default_joint_vel[ids])
         self._targets.position[ids] = self.default_joint_pos[ids].to(self._targets.position.dtype)
         self._targets.velocity[ids] = 0
         self._targets.effort[ids] = 0

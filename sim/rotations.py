@@ -40,14 +40,16 @@ def quat_multiply(left: Tensor, right: Tensor) -> Tensor:
 
 def quat_normalize(quat: Tensor) -> Tensor:
     """Scaled to length 1, [..., 4]."""
-    return quat / torch.linalg.vector_norm(quat, dim=-1, keepdim=True)
+    length: Tensor = torch.linalg.vector_norm(quat, dim=-1, keepdim=True)
+    return quat / length
 
 
 def quat_rotate(quat: Tensor, vector: Tensor) -> Tensor:
     """A body-frame vector [..., 3] in the world frame."""
     axis = quat[..., 1:]
-    twice = 2.0 * torch.linalg.cross(axis, vector)
-    return vector + quat[..., :1] * twice + torch.linalg.cross(axis, twice)
+    twice: Tensor = 2.0 * torch.linalg.cross(axis, vector)
+    turn: Tensor = torch.linalg.cross(axis, twice)
+    return vector + quat[..., :1] * twice + turn
 
 
 def quat_rotate_inverse(quat: Tensor, vector: Tensor) -> Tensor:

@@ -33,7 +33,8 @@ class CpuPhysics:
 
     Tensors are float64 views of the engine's own arrays; nothing is copied. The default state is
     the model's first keyframe, or its zero state where it has none. Results do not depend on the
-    number of threads.
+    number of threads. A world is its row of state alone (the batch's `persistent` mode, one MjData
+    a world, is 5 % faster at 256 worlds but half as fast at 4,096, in 13 times the memory).
 
     Args:
         model: The compiled model; its options (time step, solver iterations) hold for all worlds.
@@ -56,7 +57,7 @@ class CpuPhysics:
         self.ctrl = _live(self._batch.bind("ctrl"))
         self.sensordata = _live(self._batch.bind("sensordata"))
         self.body_pos = _live(self._batch.bind("xpos"))
-        self.body_rotation = _live(self._batch.bind("xmat")).unflatten(-1, (3, 3))
+        self.body_rotation = _live(self._batch.bind("xmat")).view(num_worlds, model.nbody, 3, 3)
 
         # [N, kind of warning]; the engine counts up, and back to 0 when a world is reset
         self._warnings = _live(self._batch.warning)[:, :, 1]
