@@ -172,6 +172,9 @@ class Session:
     # The thread.
 
     def _run(self) -> None:
+        # Torch's threads would spin between two operations, and starve physics, screen and other
+        # programs of a busy machine; asleep they cost little. Read when torch is first imported.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         try:
             self._publish(progress="importing torch")
             self._build()
