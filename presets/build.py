@@ -1,0 +1,142 @@
+"""From a checked preset to a session that is ready to start: device, seed, folder, worlds."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from presets.loader import Resolved, to_toml
+from presets.problems import PresetError, did_you_mean
+from presets.schema import Preset
+from trainer.rundir import RunDir, default_path
+from trainer.session import Session
+
+if TYPE_CHECKING:
+    from trainer.env import Env
+
+DEVICES = ("auto", "cpu", "cuda", "cuda:i")
+"""What a person may choose; i is the number of a GPU."""
+
+GPU_PHYSICS = False
+"""Whether there is a physics engine for the GPU."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where worlds and networks live."""
+
+    name: str
+    """As torch names it."""
+    note: str = ""
+    """Why it is not the GPU that might have been hoped for."""
+
+    @property
+    def kind(self) -> Literal["cpu", "cuda"]:
+        """Without the number."""
+        return "cuda" if self.name.startswith("cuda") else "cpu"
+
+
+def resolve_device(choice: str) -> Device:
+    """Turn a person's choice into a device that is there.
+
+    `cpu`, and `auto` on a machine without an NVIDIA driver, do not import torch.
+
+    Raises:
+        PresetError: the choice is none of `DEVICES`, or the GPU cannot be used; says why.
+    """
+    if choice == "cpu":
+        return Device("cpu")
+    kind, _, index = choice.partition(":")
+    if choice != "auto" and (kind != "cuda" or (choice != "cuda" and not index.isdecimal())):
+        allowed = ", ".join(DEVICES)
+        raise PresetError([f"--device {choice}: allowed: {allowed}{did_you_mean(choice, DEVICES)}"])
+    reason = _why_no_gpu(int(index or 0))
+    if reason is None:
+        return Device(f"cuda:{index or 0}")
+    if choice == "auto":
+        return Device("cpu", f"no GPU ({reason})")
+    raise PresetError([f"--device {choice}: {reason}; use --device cpu"])
+
+
+def new_session(
+    resolved: Resolved, device: Device, run_dir: Path | None = None, name: str = ""
+) -> Session:
+    """Make a session and the folder of its run.
+
+    Args:
+        resolved: a preset, checked for this kind of device; without a seed one is drawn.
+        device: where to train.
+        run_dir: the run's folder; unset: `runs/<preset>/<UTC time>_<name>`.
+        name: the last part of that.
+
+    Raises:
+        trainer.rundir.RunDirError: the folder holds a run already, or cannot be written.
+    """
+    preset, notes = resolved.preset, []
+    if device.note:
+        notes.append(f"{device.note}: {_consequence(resolved)}")
+    if device.kind == "cuda":
+        notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
+    if preset.trainer.seed is None:
+        preset = _with_drawn_seed(preset)
+        notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
+    path = run_dir or default_path(preset.name, name)
+    return Session(
+        preset.name,
+        lambda: build_env(preset, device),
+        preset.trainer,
+        RunDir.create(path, to_toml(preset)),
+        device.name,
+        tuple(notes),
+    )
+
+
+def build_env(preset: Preset, device: Device) -> Env:
+    """Make the worlds of a preset that has a seed. Imports torch and the physics engine."""
+    from sim.env import make_env
+
+    if preset.trainer.seed is None:
+        raise ValueError("worlds need a seed")
+    return make_env(preset.env, device.name, preset.trainer.seed)
+
+
+def _why_no_gpu(index: int) -> str | None:
+    """Say why a GPU cannot be used; None if it can. Cheap reasons first: torch is slow to load."""
+    if not _has_driver():
+        return "no NVIDIA driver"
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return "CUDA_VISIBLE_DEVICES hides every GPU"
+    if not GPU_PHYSICS:
+        return "this version simulates on the CPU only"
+    import torch
+
+    if torch.version.cuda is None:
+        return "the installed torch is a CPU build"
+    if not torch.cuda.is_available():
+        return "torch finds no GPU it can use"
+    count = torch.cuda.device_count()
+    return None if index < count else f"there is no GPU {index}, the last one is {count - 1}"
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _consequence(resolved: Resolved) -> str:
+    preset = resolved.preset
+    how = "runs its CPU table" if resolved.uses_cpu_table else "runs on the CPU"
+    return f"{preset.name} {how}, {preset.env.num_envs} worlds"
+
+
+def _with_drawn_seed(preset: Preset) -> Preset:
+    seed = random.SystemRandom().randrange(2**32)
+    trainer = preset.trainer.model_copy(update={"seed": seed})
+    return preset.model_copy(update={"trainer": trainer})

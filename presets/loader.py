@@ -1,0 +1,159 @@
+"""From a preset's name and the changes of a command line to settings that are known to be right.
+
+Nothing is allocated, imported from the engines, or written to disk here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from presets import files, overrides
+from presets.files import PresetFile
+from presets.layers import Layer, Layers
+from presets.problems import PresetError, did_you_mean, locate, sentences
+from presets.schema import Preset
+from presets.toml import Path, format_key, format_table, leaves
+from sim.catalog import check_terms
+
+DEFAULT = "default"
+_CPU = " [cpu]"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A preset with all its layers merged and checked."""
+
+    preset: Preset
+    file: PresetFile
+    """The file it was asked for by."""
+    origins: Mapping[str, str]
+    """Dotted key to the origin of its value: `default`, a file, a file's [cpu] table, `--set`, or
+    the option that stands for the key."""
+
+    @property
+    def uses_cpu_table(self) -> bool:
+        """Whether a [cpu] table set any value."""
+        return any(origin.endswith(_CPU) for origin in self.origins.values())
+
+
+def load(
+    name: str,
+    settings: Iterable[str] = (),
+    device: Literal["cpu", "cuda"] = "cpu",
+    flags: Mapping[str, Any] = MappingProxyType({}),
+) -> Resolved:
+    """Read a preset, lay the changes over it, and check every value.
+
+    Later layers win: defaults, the presets it extends, its own file, the [cpu] tables of all of
+    these when training on the CPU, and last the command line.
+
+    Args:
+        name: its name, or the path of a .toml file.
+        settings: `key=value` texts of `--set`.
+        device: where the worlds will live.
+        flags: values of the options in `overrides.FLAGS`; None where one was not given.
+
+    Raises:
+        PresetError: anything is wrong; its messages say what and where.
+    """
+    chain = files.chain(name)
+    file, _ = chain[-1]
+    changes = overrides.collect(settings, flags)
+    layers = _stack(chain, device)
+    for change in changes:
+        layers.lay(Layer(change.origin, change.table))
+    preset, problems = _validate(layers)
+    if device != "cpu":
+        problems += _problems_of_cpu_tables(chain)
+    if preset is not None:
+        problems += _problems_of_terms(preset, layers)
+    if problems or preset is None:
+        raise PresetError(problems)
+    return Resolved(preset, file, MappingProxyType(_origins(preset, layers)))
+
+
+def describe(file: PresetFile) -> str:
+    """Return what a preset trains, in a line; or why it cannot be read."""
+    try:
+        tables = [table for _, table in files.chain(str(file.path))]
+    except PresetError as error:
+        return error.messages[0]
+    described = [str(table["description"]) for table in tables if "description" in table]
+    return described[-1] if described else ""
+
+
+def to_toml(preset: Preset, origins: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Write a preset in full, so that it can be run again as it is.
+
+    Args:
+        preset: what to write.
+        origins: for each dotted key a remark to put behind it.
+    """
+    return format_table(_dump(preset), lambda path: origins.get(format_key(path), ""))
+
+
+def _stack(chain: list[tuple[PresetFile, dict[str, Any]]], device: str) -> Layers:
+    file, table = chain[-1]
+    layers = Layers(file.label)
+    layers.lay(Layer(file.label, {"name": table.get("name", file.name)}))
+    for file, table in chain:
+        own = {key: value for key, value in table.items() if key not in ("cpu", "extends", "name")}
+        layers.lay(Layer(file.label, own))
+    if device == "cpu":
+        for file, table in chain:
+            cpu = table.get("cpu", {})
+            if isinstance(cpu, Mapping):
+                layers.lay(Layer(file.label + _CPU, cpu))
+            else:
+                layers.problems.append(f"{locate(('cpu',), cpu, file.label)}: must be a table")
+    return layers
+
+
+def _validate(layers: Layers) -> tuple[Preset | None, list[str]]:
+    # Read as JSON, numbers and lists are taken as strictly as TOML writes them: no "3" for 3.
+    text = json.dumps(layers.document, default=str)
+    try:
+        return Preset.model_validate_json(text, strict=True), layers.problems
+    except ValidationError as error:
+        return None, [*layers.problems, *sentences(error, layers.nearest_origin)]
+
+
+def _problems_of_cpu_tables(chain: list[tuple[PresetFile, dict[str, Any]]]) -> list[str]:
+    """Find what is wrong in the tables that a GPU does not use, so that it shows early."""
+    _, problems = _validate(_stack(chain, "cpu"))
+    return [problem for problem in problems if f"{_CPU}: " in problem]
+
+
+def _problems_of_terms(preset: Preset, layers: Layers) -> list[str]:
+    problems = []
+    for problem in check_terms(preset.env):
+        value = _lookup(layers.document, problem.path)
+        where = locate(problem.path, value, layers.nearest_origin(problem.path))
+        wrong = value if isinstance(value, str) else problem.path[-1]
+        hint = did_you_mean(wrong, problem.allowed)
+        if problem.allowed and not hint:
+            hint = f"; allowed: {', '.join(problem.allowed)}"
+        problems.append(f"{where}: {problem.message}{hint}")
+    return problems
+
+
+def _lookup(document: Any, path: Path) -> Any:  # noqa: ANN401 - any TOML value but a table
+    for part in path:
+        document = document.get(part) if isinstance(document, Mapping) else None
+    return None if isinstance(document, Mapping) else document
+
+
+def _origins(preset: Preset, layers: Layers) -> dict[str, str]:
+    return {format_key(path): layers.origin(path) or DEFAULT for path, _ in leaves(_dump(preset))}
+
+
+def _dump(preset: Preset) -> dict[str, Any]:
+    """All values; keys that are unset are kept as None, but for the many of terms."""
+    env = preset.env.model_dump(exclude_none=True)
+    return {**preset.model_dump(exclude={"env"}), "env": env}

@@ -1,0 +1,5 @@
+"""`python -m tui` is `ppo-tui`."""
+
+from tui.cli import main
+
+main()

@@ -1,0 +1,181 @@
+"""The plain front end: one line an iteration, no matter what is at the other end of the output."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import queue
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import TextIO
+
+from trainer.session import IterationRow, Session
+from trainer.telemetry import Command, Event, RunInfo
+from tui.draw.numbers import duration, number
+from tui.farewell import farewell
+
+LOOK_INTERVAL = 0.1
+"""Seconds after which a signal is noticed at the latest."""
+
+SHOWN_EVENTS = ("checkpoint", "command", "fault", "alert")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run_headless(session: Session, stream: TextIO | None = None) -> int:
+    """Train `session` and print a line for every iteration; returns the exit code.
+
+    The first SIGINT, SIGTERM or SIGHUP saves the last completed iteration and ends the run, the
+    second ends the process at once. A reader that goes away does not end the training.
+
+    Args:
+        session: made, not started.
+        stream: where to print; unset: the standard output.
+
+    Returns:
+        0: done. 1: failed. 128 + n: ended by signal n.
+    """
+    out = _Output(stream or sys.stdout, session)
+    rows = session.follow()
+    with _signals() as signals:
+        session.start()
+        _follow(session, rows, out, signals)
+        session.join()
+    snapshot = session.snapshot()
+    out.print(farewell(snapshot, session.events, ended=True))
+    if snapshot.failure is not None:
+        print(f"{snapshot.failure.message}; see {session.run_dir.log}", file=sys.stderr)
+    if signals.first is not None:
+        return 128 + signals.first
+    return int(snapshot.failure is not None)
+
+
+def _follow(
+    session: Session,
+    rows: queue.SimpleQueue[IterationRow | None],
+    out: _Output,
+    signals: _Signals,
+) -> None:
+    """Print what the session reports until its end."""
+    seen_events, info, stopping = 0, None, False
+    out.print("starting ...")
+    over = False
+    while not over:
+        if signals.first is not None and not stopping:
+            stopping = True
+            session.command(Command.STOP_NOW)
+            out.print(f"{signal.Signals(signals.first).name}: saves and stops")
+        row = None
+        with contextlib.suppress(queue.Empty):
+            row = rows.get(timeout=LOOK_INTERVAL)
+            over = row is None
+        if info is None and (info := session.snapshot().info) is not None:
+            out.print(header(info))
+        if row is not None and info is not None:
+            out.print(iteration_line(row, info))
+        seen_events, events = session.events.since(seen_events)
+        for event in events:
+            if event.kind in SHOWN_EVENTS:
+                out.print(event_line(event))
+
+
+def header(info: RunInfo) -> str:
+    """Say in a few lines what is trained, how, and where it is kept."""
+    lines = [
+        f"{info.preset}  {info.device}  seed {info.seed}",
+        f"  {info.num_envs} worlds x {info.num_steps_per_env} steps = {info.batch_size} samples "
+        f"an iteration, {info.num_iterations} iterations",
+        f"  run directory  {info.run_dir}",
+        *(f"  note: {note}" for note in info.notes),
+    ]
+    return "\n".join(lines)
+
+
+def iteration_line(row: IterationRow, info: RunInfo) -> str:
+    """Write one iteration in a line whose columns stay where they are."""
+    width = len(str(info.num_iterations))
+
+    def metric(tag: str) -> str:
+        return number(row.metrics.get(tag, float("nan")))
+
+    return "  ".join(
+        (
+            f"it {row.iteration:>{width}}/{info.num_iterations}",
+            f"steps {row.env_steps:>10}",
+            f"steps/s {metric('Perf/total_fps')}",
+            f"reward {metric('Train/mean_reward')}",
+            f"length {metric('Train/mean_episode_length')}",
+            f"kl {metric('Loss/kl_mean')}",
+            f"lr {metric('Loss/learning_rate')}",
+            f"clip {metric('Loss/clip_fraction')}",
+            duration(row.elapsed),
+            f"eta {duration(row.eta)}",
+        )
+    )
+
+
+def event_line(event: Event) -> str:
+    """Write an event in a line."""
+    return f"  {event.kind}: {event.text}"
+
+
+class _Output:
+    """A stream whose reader may go away at any moment; the run's log is told once."""
+
+    def __init__(self, stream: TextIO, session: Session) -> None:
+        self._stream = stream
+        self._session = session
+        self._is_open = True
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def print(self, text: str) -> None:
+        """Print lines at once, or not at all."""
+        if not self._is_open:
+            return
+        try:
+            print(text, file=self._stream, flush=True)
+        except (OSError, ValueError) as error:
+            self._is_open = False
+            self._lead_nowhere()
+            self._session.run_dir.append_log(
+                f"the output cannot be written any more ({error}); training goes on without it"
+            )
+
+    def _lead_nowhere(self) -> None:
+        """Keep Python from failing again when it flushes what is left at its end."""
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+
+class _Signals:
+    """The first signal is remembered, the second ends the process."""
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if self.first is not None:
+            os._exit(128 + number)
+        self.first = number
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[_Signals]:
+    """Listen to signals, and put the handlers back that were there before.
+
+    A signal that the parent had ignored, as nohup does, stays ignored.
+    """
+    signals = _Signals()
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signals.receive) for number in heard}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
