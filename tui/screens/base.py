@@ -1,0 +1,63 @@
+"""What all screens share: sizes they adapt to, and a page for terminals too small for any."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Static
+
+MINIMUM = (60, 15)
+"""Columns and rows below which nothing useful fits."""
+
+
+class TooSmall(Static):
+    """Takes the whole screen when the terminal is smaller than `MINIMUM`."""
+
+    def __init__(self) -> None:
+        columns, rows = MINIMUM
+        super().__init__(f"Terminal too small.\nMake it {columns}x{rows} or larger.", markup=False)
+
+
+class SizedScreen(Screen[None]):
+    """A screen whose classes follow its size, so that its style sheet chooses the layout.
+
+    Widths set one of `-tiny`, `-narrow`, `-medium` and `-wide`; heights one of `-flat`, `-low`,
+    `-middle` and `-high`.
+    """
+
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-tiny"),
+        (MINIMUM[0], "-narrow"),
+        (110, "-medium"),
+        (160, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-flat"),
+        (MINIMUM[1], "-low"),
+        (30, "-middle"),
+        (44, "-high"),
+    ]
+    DEFAULT_CSS = """
+    TooSmall { display: none; width: 1fr; height: 1fr; content-align: center middle;
+        text-align: center; }
+    SizedScreen.-tiny > *, SizedScreen.-flat > * { display: none; }
+    SizedScreen.-tiny > TooSmall, SizedScreen.-flat > TooSmall { display: block; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Yield the screen's own widgets, and the page for small terminals."""
+        yield from self.contents()
+        yield TooSmall()
+
+    def contents(self) -> list[Widget]:
+        """Return the screen's own widgets."""
+        raise NotImplementedError
+
+    def on_screen_resume(self) -> None:
+        """Catch up with sizes that changed while another screen was in front."""
+        size = self.app.size
+        self.post_message(events.Resize(size, size))

@@ -1,0 +1,273 @@
+"""The dashboard: a session's stages, and seven views of what they do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Footer
+
+from trainer.telemetry import Command, RunState, SessionView, Snapshot
+from tui.panels import (
+    CurvePanel,
+    EventsPanel,
+    Header,
+    HealthPanel,
+    LearningRatePanel,
+    MetricsPanel,
+    Panel,
+    RatioPanel,
+    RewardTermsPanel,
+    RolloutPanel,
+    StageStrip,
+    TensorTable,
+    TerminationsPanel,
+    TimingPanel,
+)
+from tui.screens.base import SizedScreen
+from tui.screens.failure import FailureView
+from tui.screens.output import OutputTail
+from tui.screens.status import StatusLine, ViewBar
+
+VIEWS = ("overview", "rollout", "update", "rewards", "episodes", "timing", "log")
+"""Views reached by the digits 1 to 7."""
+
+LIVE = "Panel, FailureView, OutputTail"
+"""What is handed each new snapshot while it can be seen."""
+
+
+class DashboardScreen(SizedScreen):
+    """Shows one session; the app hands it each new snapshot."""
+
+    CSS_PATH = "dashboard.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "Pause", tooltip="Pause at the next stage boundary"),
+        Binding("space", "run", "Run", tooltip="Run on"),
+        Binding("full_stop", "step_stage", "Stage", key_display=".", tooltip="Run one stage"),
+        Binding(
+            "greater_than_sign",
+            "step_iteration",
+            "Iteration",
+            key_display=">",
+            tooltip="Run to the end of the iteration",
+        ),
+        Binding(
+            "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
+        ),
+        Binding("t", "tensors", "Tensors", tooltip="List the tensors of the stage paused behind"),
+        Binding("c", "checkpoint", "Checkpoint", tooltip="Save the last complete iteration"),
+        *(
+            Binding(str(number), f"view('{name}')", name.capitalize(), show=False)
+            for number, name in enumerate(VIEWS, start=1)
+        ),
+        Binding("8", "view('failure')", "Failure", show=False),
+        Binding("left", "turn(-1)", "Previous view", show=False),
+        Binding("right", "turn(1)", "Next view", show=False),
+        Binding("z", "zoom", "Zoom", show=False, tooltip="Fill the screen with the focused panel"),
+        Binding("escape", "back", "Back", show=False, tooltip="One layer out"),
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("q", "app.request_quit", "Quit"),
+    ]
+
+    def __init__(self, session: SessionView) -> None:
+        super().__init__()
+        self.session = session
+        self.snapshot = session.snapshot()
+        self._before_tensors = VIEWS[0]
+        self._leaving = False
+
+    def contents(self) -> list[Widget]:
+        """Return header, stage strip, views, status line and keys."""
+        views = [
+            Container(
+                RolloutPanel(id="overview-rollout"),
+                CurvePanel(id="overview-curve"),
+                HealthPanel(id="overview-health"),
+                RewardTermsPanel(id="overview-rewards"),
+                TerminationsPanel(id="overview-terminations"),
+                LearningRatePanel(id="overview-rate"),
+                RatioPanel(id="overview-ratio"),
+                TimingPanel(id="overview-timing"),
+                MetricsPanel(id="overview-metrics"),
+                EventsPanel(id="overview-events"),
+                id="overview",
+            ),
+            Container(RolloutPanel(id="rollout-panel"), id="rollout"),
+            Container(
+                LearningRatePanel(id="update-rate"),
+                RatioPanel(id="update-ratio"),
+                HealthPanel(id="update-health"),
+                id="update",
+            ),
+            Container(
+                RewardTermsPanel(id="rewards-terms"), CurvePanel(id="rewards-curve"), id="rewards"
+            ),
+            Container(
+                TerminationsPanel(id="episodes-terminations"),
+                MetricsPanel(id="episodes-metrics"),
+                id="episodes",
+            ),
+            Container(TimingPanel(id="timing-panel"), id="timing"),
+            Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
+            Container(TensorTable(id="tensors-table"), id="tensors"),
+            FailureView(id="failure"),
+        ]
+        return [
+            Vertical(
+                Header(id="header"),
+                StageStrip(id="strip"),
+                ViewBar(VIEWS, id="views"),
+                ContentSwitcher(*views, initial=VIEWS[0], id="switcher"),
+                StatusLine(id="status"),
+                id="page",
+            ),
+            Footer(compact=True, show_command_palette=False),
+        ]
+
+    @property
+    def view(self) -> str:
+        """Name of the view on show."""
+        return self.query_one(ContentSwitcher).current or VIEWS[0]
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the last command was given and the screen waits for the session's end."""
+        return self._leaving
+
+    @leaving.setter
+    def leaving(self, leaving: bool) -> None:
+        self._leaving = leaving
+        self._show_status()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show a new snapshot, in the visible panels alone."""
+        before, self.snapshot = self.snapshot, snapshot
+        if snapshot.failure is not None and before.failure is None:
+            self._go_to("failure")
+        self._draw()
+        if snapshot.state is not before.state:
+            self.refresh_bindings()
+
+    def on_mount(self) -> None:
+        """Show what is known so far."""
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Fill the panels that a larger size brings to light."""
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        with self.app.batch_update():
+            for widget in self.query(LIVE):
+                if isinstance(widget, Panel | FailureView | OutputTail) and is_shown(widget):
+                    widget.show(self.snapshot, self.session)
+            self._show_status()
+
+    def _show_status(self) -> None:
+        self.query_one(StatusLine).show(self.snapshot, leaving=self._leaving)
+        self.query_one(ViewBar).show(self.view, failed=self.snapshot.failure is not None)
+
+    # Keys.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say which keys mean something now; the footer shows only those."""
+        state = self.snapshot.state
+        paused = state is RunState.PAUSED
+        at_work = state in (RunState.RUNNING, RunState.PAUSED) and not self._leaving
+        match action:
+            case "pause":
+                return at_work and not paused
+            case "run":
+                return at_work and paused
+            case "step_stage" | "step_phase" | "step_iteration" | "checkpoint":
+                return at_work
+            case "tensors":
+                return not state.is_over
+            case "view" if parameters == ("failure",):
+                return self.snapshot.failure is not None
+            case _:
+                return True
+
+    def action_pause(self) -> None:
+        """Pause behind the stage that runs now."""
+        self._command(Command.PAUSE)
+
+    def action_run(self) -> None:
+        """Run on."""
+        self._command(Command.RUN)
+
+    def action_step_stage(self) -> None:
+        """Run one stage, then pause."""
+        self._command(Command.STEP_STAGE)
+
+    def action_step_phase(self) -> None:
+        """Run to the end of the phase, then pause."""
+        self._command(Command.STEP_PHASE)
+
+    def action_step_iteration(self) -> None:
+        """Run to the end of the iteration, then pause."""
+        self._command(Command.STEP_ITERATION)
+
+    def action_checkpoint(self) -> None:
+        """Save the last complete iteration."""
+        self._command(Command.CHECKPOINT)
+
+    def action_view(self, name: str) -> None:
+        """Go to a view."""
+        self._go_to(name)
+
+    def action_turn(self, by: int) -> None:
+        """Go to the next or the previous view."""
+        at = VIEWS.index(self.view) if self.view in VIEWS else 0
+        self._go_to(VIEWS[(at + by) % len(VIEWS)])
+
+    def action_tensors(self) -> None:
+        """Show the tensors, or go back from them."""
+        if self.view == "tensors":
+            self.action_back()
+        else:
+            self._before_tensors = self.view
+            self._go_to("tensors")
+
+    def action_zoom(self) -> None:
+        """Fill the screen with the focused panel, or go back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif isinstance(self.focused, Panel):
+            self.maximize(self.focused)
+        else:
+            self.notify("Choose a panel first: tab.")
+
+    def action_back(self) -> None:
+        """Leave the zoom, the focus, the tensors or the failure, in this order."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            self.set_focus(None)
+        elif self.view not in VIEWS:
+            self._go_to(self._before_tensors)
+
+    def action_help(self) -> None:
+        """Explain keys, stages and the focused panel."""
+        from tui.screens.help import HelpScreen
+
+        topic = self.focused if isinstance(self.focused, Panel) else None
+        self.app.push_screen(HelpScreen(self.active_bindings, topic))
+
+    def _command(self, command: Command) -> None:
+        self.app.command(command)
+
+    def _go_to(self, name: str) -> None:
+        if self.maximized is not None:
+            self.minimize()
+        self.set_focus(None)
+        self.query_one(ContentSwitcher).current = name
+        self.call_after_refresh(self._draw)
+
+
+def is_shown(widget: Widget) -> bool:
+    """Whether neither the widget nor anything around it is switched off."""
+    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))

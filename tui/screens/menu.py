@@ -1,0 +1,190 @@
+"""The menu: which presets there are, what each would train, and the two sizes one plays with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Footer, Input, Label, Static
+
+from presets.problems import PresetError
+from presets.schema import Preset
+from trainer.rundir import RunDirError
+from tui.screens.base import SizedScreen
+from tui.screens.choices import Choices
+from tui.screens.preset_text import command_line, preset_text
+
+KEYS = {"worlds": "env.num_envs", "steps": "trainer.num_steps_per_env"}
+"""Input field to the key it sets."""
+
+
+Load = Callable[[str, Sequence[str]], Preset]
+"""Returns a preset by name with `key=value` changes; raises PresetError."""
+
+Start = Callable[[str, Sequence[str]], None]
+"""Begins the run of a preset with `key=value` changes; raises PresetError."""
+
+
+class MenuScreen(SizedScreen):
+    """Presets on the left, the chosen one on the right; enter starts it.
+
+    Args:
+        names: the presets.
+        load: reads one.
+        start: begins its run.
+        device: where a run would train, for a person to read.
+    """
+
+    CSS_PATH = "menu.tcss"
+    AUTO_FOCUS = "#presets"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "start", "Start training", priority=True),
+        Binding("n", "edit('worlds')", "N worlds"),
+        Binding("t", "edit('steps')", "T steps"),
+        Binding("r", "reset", "Preset's own N, T"),
+        Binding("escape", "back", "Back", show=False),
+        Binding("q", "app.request_quit", "Quit"),
+    ]
+
+    def __init__(self, names: Sequence[str], load: Load, start: Start, device: str) -> None:
+        super().__init__()
+        self._names = tuple(names)
+        self._load = load
+        self._start = start
+        self._device = device
+        self._name = self._names[0]
+        self._own: dict[str, int] = {}
+        self._problem = ""
+
+    def contents(self) -> list[Widget]:
+        """Return list, description and keys."""
+        sizes = Horizontal(
+            Label("N worlds "),
+            Input(id="worlds", type="integer", compact=True, max_length=9),
+            Label("  T steps "),
+            Input(id="steps", type="integer", compact=True, max_length=6),
+            id="sizes",
+        )
+        return [
+            Static(f"ppo-tui  ·  {self._device}", id="title", markup=False),
+            Horizontal(
+                Vertical(Choices(self._names, id="presets"), id="left"),
+                Vertical(
+                    Static(id="about", markup=False),
+                    sizes,
+                    Static(id="problem", markup=False),
+                    VerticalScroll(Static(id="details"), id="scroll", can_focus=False),
+                    Static(id="command", markup=False),
+                    id="right",
+                ),
+                id="page",
+            ),
+            Footer(compact=True, show_command_palette=False),
+        ]
+
+    def on_mount(self) -> None:
+        """Show the first preset."""
+        for field in self.query(Input):
+            field.cursor_blink = False
+        self._choose(self._name)
+
+    def on_resize(self) -> None:
+        """Fold the text anew."""
+        self.call_after_refresh(self._describe)
+
+    def settings(self) -> list[str]:
+        """The changes made here, as `key=value`."""
+        return [
+            f"{KEYS[field]}={value}"
+            for field in KEYS
+            if (value := self._value(field)) != str(self._own.get(field, ""))
+        ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that are letters belong to a field while it has the focus."""
+        if action == "start":
+            return not self._problem
+        if action == "reset":
+            return bool(self.settings())
+        return True
+
+    # What happens.
+
+    @on(Choices.Moved, "#presets")
+    def _moved(self, event: Choices.Moved) -> None:
+        self._choose(self._names[event.index])
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self._describe()
+
+    def action_edit(self, field: str) -> None:
+        """Go to a field."""
+        self.query_one(f"#{field}", Input).focus()
+
+    def action_back(self) -> None:
+        """Go back to the list."""
+        self.query_one("#presets").focus()
+
+    def action_reset(self) -> None:
+        """Take the preset's own sizes again."""
+        self._choose(self._name)
+
+    def action_start(self) -> None:
+        """Start the run as described."""
+        try:
+            self._start(self._name, self.settings())
+        except (PresetError, RunDirError) as error:
+            self._show_problem(str(error))
+
+    # Showing.
+
+    def _choose(self, name: str) -> None:
+        self._name = name
+        try:
+            preset = self._load(name, [])
+        except PresetError as error:
+            self._own = {}
+            self._show_problem(str(error))
+            self._show_text("", Content(""))
+            return
+        self._own = {
+            "worlds": preset.env.num_envs,
+            "steps": preset.trainer.num_steps_per_env,
+        }
+        for field, value in self._own.items():
+            self.query_one(f"#{field}", Input).value = str(value)
+        self._describe()
+
+    def _describe(self) -> None:
+        if not self._own:
+            return
+        try:
+            preset = self._load(self._name, self.settings())
+        except PresetError as error:
+            self._show_problem(str(error))
+            return
+        self._show_problem("")
+        width = self.query_one("#scroll").size.width
+        details = preset_text(preset, self._device, max(40, width - 2))
+        self._show_text(preset.description or self._name, details)
+
+    def _show_text(self, about: str, details: Content) -> None:
+        self.query_one("#about", Static).update(about)
+        self.query_one("#details", Static).update(details)
+        self.query_one("#command", Static).update(command_line(self._name, self.settings()))
+
+    def _show_problem(self, problem: str) -> None:
+        self._problem = problem
+        field = self.query_one("#problem", Static)
+        field.update(problem)
+        field.display = bool(problem)
+        self.refresh_bindings()
+
+    def _value(self, field: str) -> str:
+        return self.query_one(f"#{field}", Input).value.strip()

@@ -1,0 +1,51 @@
+"""The end of the run's log: what libraries print while the screen is theirs no longer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from textual.content import Content
+from textual.widgets import Static
+
+from trainer.telemetry import SessionView, Snapshot
+
+TAIL_BYTES = 16_384
+"""Read from the end of the log; more than any screen shows."""
+
+
+class OutputTail(Static):
+    """The last lines of `log.txt`."""
+
+    BORDER_TITLE = "output of libraries · log.txt"
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self._size = -1
+
+    def show(self, snapshot: Snapshot, session: SessionView) -> None:
+        """Show as many of the last lines as fit, if there are new ones."""
+        if snapshot.info is None:
+            return
+        log = Path(snapshot.info.run_dir) / "log.txt"
+        try:
+            size = log.stat().st_size
+            if size != self._size:
+                self._size = size
+                self.update(Content("\n".join(last_lines(log, max(1, self.size.height)))))
+        except OSError:
+            self.update(Content(""))
+
+    def on_resize(self) -> None:
+        """Read again: another number of lines fits."""
+        self._size = -1
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """Return the last `count` lines of a text file, escape sequences made harmless."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - TAIL_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    lines = text.replace("\r", "\n").replace("\x1b", "␛").splitlines()
+    return [line for line in lines if line.strip()][-count:]

@@ -1,0 +1,75 @@
+"""Two lines of the dashboard: which view is on show, and what the run is about to do."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from trainer.telemetry import RunState, Snapshot
+
+
+class ViewBar(Static):
+    """Numbers and names of the views, the present one marked."""
+
+    def __init__(self, views: tuple[str, ...], id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._views = views
+        self._shown: tuple[str, bool] | None = None
+
+    def show(self, view: str, *, failed: bool) -> None:
+        """Mark `view`; a failed run has one view more."""
+        if self._shown == (view, failed):
+            return
+        self._shown = (view, failed)
+        names = [*self._views, "failure"] if failed else [*self._views]
+        parts: list[Content] = []
+        for number, name in enumerate(names, start=1):
+            parts.append(_tab(f"{number} {name.capitalize()}", marked=name == view))
+        if view == "tensors":
+            parts.append(_tab("t Tensors", marked=True))
+        self.update(Content("").join(parts))
+
+
+def _tab(text: str, *, marked: bool) -> Content:
+    return Content.styled(f"[{text}]", "bold $accent") if marked else Content(f" {text} ")
+
+
+class StatusLine(Static):
+    """What the run waits for or does next, and which key answers it."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self._text = ""
+
+    def show(self, snapshot: Snapshot, *, leaving: bool) -> None:
+        """Say it for this snapshot."""
+        text, style = status(snapshot, leaving=leaving)
+        if text != self._text:
+            self._text = text
+            self.update(Content.styled(text, style))
+
+
+def status(snapshot: Snapshot, *, leaving: bool) -> tuple[str, str]:
+    """Return the line that says where a run stands, and its style.
+
+    Args:
+        snapshot: the run's newest.
+        leaving: whether a person has ended the run.
+    """
+    stage = snapshot.position.stage.label
+    match snapshot.state:
+        case RunState.FAILED:
+            message = snapshot.failure.message if snapshot.failure else ""
+            return f"FAILED  {message}  ·  q quits", "bold $error"
+        case RunState.FINISHED:
+            return f"finished after {snapshot.completed_iterations} iterations  ·  q quits", "bold"
+        case _ if leaving:
+            return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
+        case RunState.PAUSED if not snapshot.pending:
+            return f"PAUSED behind {stage}  ·  space runs on", "bold $accent"
+        case RunState.STARTING:
+            return f"starting: {snapshot.progress}", "$accent"
+    if snapshot.pending:
+        return snapshot.pending, "$accent"
+    notes = snapshot.info.notes if snapshot.info is not None else ()
+    return "  ·  ".join(notes), "dim"
