@@ -133,14 +133,13 @@ def _nearest_key(path: Path, known_parts: int) -> str:
         path: the key that is not known.
         known_parts: how many of its first parts are.
     """
-    siblings = {format_key((*path[:known_parts], key)) for key in _fields_at(path[:known_parts])}
+    parent, name = path[:known_parts], path[-1]
+    siblings = {field: format_key((*parent, field)) for field in _fields_at(parent)}
     by_name = {key.rpartition(".")[2]: key for key in reversed([*_fixed_keys(Preset)])}
-    name = path[-1]
-    near = get_close_matches(format_key(path), siblings, n=1, cutoff=0.75)
-    meant = by_name.get(name) or OTHER_NAMES.get(name) or (near[0] if near else None)
-    if meant is None and (near := get_close_matches(name, by_name, n=1)):
-        meant = by_name[near[0]]
-    return f"; did you mean {meant}?" if meant else f"; allowed here: {', '.join(sorted(siblings))}"
+    for names, cutoff in ((by_name, 1.0), (OTHER_NAMES, 1.0), (siblings, 0.6), (by_name, 0.7)):
+        if near := get_close_matches(name, names, n=1, cutoff=cutoff):
+            return f"; did you mean {names[near[0]]}?"
+    return f"; allowed here: {', '.join(siblings.values())}"
 
 
 def _fields_at(path: Path) -> list[str]:

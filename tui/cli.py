@@ -1,4 +1,4 @@
-"""The commands. Each imports what it needs when it runs, so that help and menu are there at once."""
+"""The commands. Each imports what it needs when it runs, so help and menu are there at once."""
 
 from __future__ import annotations
 
