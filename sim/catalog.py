@@ -1,0 +1,190 @@
+"""What terms and robots there are, and whether settings fit them, before torch is imported."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from xml.etree import ElementTree
+
+from sim.config import EnvConfig, TerminationSettings, TermSettings
+from sim.names import match_names
+from sim.robots import ROBOTS
+from sim.signatures import KINDS, REQUIRED, Param, Terms, TermSignature, read_terms
+from sim.values import choices, complaint
+
+__all__ = [
+    "KINDS",
+    "REQUIRED",
+    "Param",
+    "Problem",
+    "TermSignature",
+    "check_terms",
+    "names",
+    "signature",
+]
+
+_TERMS = Path(__file__).parent / "terms"
+
+PARTS = {"Joints": "joint", "Bodies": "body", "ContactBodies": "contact sensor"}
+"""Parameter types that pick parts of the robot by patterns of their names, and what they pick."""
+
+NEEDS_TERRAIN = ("terrain_levels_vel",)
+"""Curriculum terms that move worlds between terrain levels."""
+
+TIME_LIMIT_NAMES = ("time_out", "timeout", "time_limit")
+"""Terminations of these names are time limits, and must say so."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in the settings that cannot work."""
+
+    path: tuple[str, ...]
+    """Where it stands, such as ("env", "rewards", "feet_air_tme")."""
+    message: str
+    """What is wrong, as a sentence without its place."""
+    allowed: tuple[str, ...] = ()
+    """Names that could stand there, if it is a name."""
+
+
+def all_terms(own_terms: Sequence[Path] = ()) -> Terms:
+    """Our terms, and those of a person's own files, which win."""
+    paths = [_TERMS / f"{kind}.py" for kind in KINDS]
+    merged: dict[str, dict[str, TermSignature]] = {kind: {} for kind in KINDS}
+    for path in (*paths, *own_terms):
+        for kind, terms in read_terms(path).items():
+            merged[kind].update(terms)
+    return merged
+
+
+def names(kind: str, own_terms: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Names of all terms of a kind."""
+    return tuple(all_terms(own_terms)[kind])
+
+
+def signature(kind: str, name: str, own_terms: Sequence[Path] = ()) -> TermSignature:
+    """What a term does and takes.
+
+    Raises:
+        KeyError: There is no such kind or term.
+    """
+    return all_terms(own_terms)[kind][name]
+
+
+def check_terms(config: EnvConfig, own_terms: Sequence[Path] = ()) -> list[Problem]:
+    """Find what the settings' types cannot tell: unknown terms, wrong parameters, contradictions.
+
+    Args:
+        config: The settings, already valid by their own types.
+        own_terms: A person's own term files.
+
+    Returns:
+        The problems in the order of the settings; empty if an env can be built.
+    """
+    return list(_problems(config, all_terms(own_terms)))
+
+
+def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
+    if config.robot not in ROBOTS:
+        yield Problem(("env", "robot"), f"there is no robot '{config.robot}'", tuple(ROBOTS))
+    if not config.actions:
+        yield Problem(("env", "actions"), "at least one action is needed")
+    if not any(config.observations.values()):
+        yield Problem(("env", "observations"), "at least one observation is needed")
+    for path, settings in _entries(config):
+        kind, name = path[1], settings.term or path[-1]
+        if kind == "curriculum" and name in NEEDS_TERRAIN:
+            yield Problem(path, f"'{name}' needs terrain with levels; the ground here is flat")
+        elif name not in terms[kind]:
+            where = path if settings.term is None else (*path, "term")
+            article = "an" if _SINGULAR[kind][0] in "aeo" else "a"
+            message = f"'{name}' is not {article} {_SINGULAR[kind]} term"
+            yield Problem(where, message, tuple(terms[kind]))
+        else:
+            yield from _check_params(config, path, terms[kind][name], settings.params)
+        yield from _check_own_keys(path, name, settings)
+
+
+def _entries(config: EnvConfig) -> Iterator[tuple[tuple[str, ...], TermSettings]]:
+    """All term settings with their places."""
+    for kind in KINDS:
+        table: Mapping[str, Any] = getattr(config, kind)
+        for key, value in table.items():
+            if kind == "observations":
+                for name, settings in value.items():
+                    yield ("env", kind, key, name), settings
+            else:
+                yield ("env", kind, key), value
+
+
+def _check_params(
+    config: EnvConfig, path: tuple[str, ...], term: TermSignature, given: Mapping[str, Any]
+) -> Iterator[Problem]:
+    for key in given:
+        if key not in term.params:
+            message = f"'{term.name}' has no parameter '{key}'"
+            yield Problem((*path, key), message, tuple(term.params))
+    for key, param in term.params.items():
+        value = given.get(key, param.default)
+        if value is REQUIRED:
+            yield Problem(path, f"'{term.name}' needs the parameter '{key}' ({param.annotation})")
+        elif key in given and (reason := complaint(param.annotation, value)) is not None:
+            yield Problem((*path, key), reason, choices(param.annotation))
+        else:
+            yield from _check_reference(config, (*path, key), param.annotation, value)
+
+
+def _check_reference(
+    config: EnvConfig, path: tuple[str, ...], annotation: str, value: object
+) -> Iterator[Problem]:
+    """Check a value that names something else: a command, a reward, a part of the robot."""
+    if annotation == "CommandName" and value not in config.commands:
+        yield Problem(path, f"there is no command '{value}'", tuple(config.commands))
+    elif annotation == "RewardName" and value not in config.rewards:
+        yield Problem(path, f"there is no reward term '{value}'", tuple(config.rewards))
+    elif annotation in PARTS and value != "ALL" and config.robot in ROBOTS:
+        parts = _parts(config.robot)[annotation]
+        try:
+            match_names(cast("str | list[str]", value), parts, PARTS[annotation])
+        except ValueError as error:
+            yield Problem(path, f"{error} (robot {config.robot})", parts)
+
+
+def _check_own_keys(path: tuple[str, ...], name: str, settings: TermSettings) -> Iterator[Problem]:
+    for key in ("noise", "clip", "interval_range_s"):
+        limits = getattr(settings, key, None)
+        if limits is not None and (reason := complaint("Range", limits)) is not None:
+            yield Problem((*path, key), reason)
+    is_time_limit = name in TIME_LIMIT_NAMES or path[-1] in TIME_LIMIT_NAMES
+    if isinstance(settings, TerminationSettings) and is_time_limit and not settings.time_out:
+        yield Problem(
+            (*path, "time_out"),
+            "a time limit needs time_out = true; else its endings would be taken for falls",
+        )
+
+
+@functools.cache
+def _parts(robot: str) -> Mapping[str, tuple[str, ...]]:
+    """Names of a robot's joints, bodies and sensed bodies, by the type that picks them."""
+    root = ElementTree.parse(ROBOTS[robot].mjcf).getroot()
+    bodies = [body.get("name", "") for body in root.iter("body")]
+    sensors = [sensor.get("name", "") for sensor in root.iterfind("sensor/contact")]
+    return {
+        "Joints": ROBOTS[robot].joint_names,
+        "Bodies": tuple(bodies),
+        "ContactBodies": tuple(sensors),
+    }
+
+
+_SINGULAR = {
+    "actions": "action",
+    "commands": "command",
+    "observations": "observation",
+    "rewards": "reward",
+    "terminations": "termination",
+    "events": "event",
+    "curriculum": "curriculum",
+}

@@ -1,0 +1,115 @@
+"""Commands: goals that are drawn anew from time to time, with metrics of how well they are met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from sim.config import CommandSettings, Range
+from sim.managers.binding import bind
+from sim.managers.state import Stateful
+from sim.sampling import uniform_steps
+
+if TYPE_CHECKING:
+    from sim.env import ManagerBasedEnv
+
+
+class Command(Stateful):
+    """A command term: `value` [N, k], redrawn when its time is up.
+
+    Time is counted in whole env steps. Isaac Lab subtracts float32 seconds; with the usual figures
+    both ring at the same steps (499 and 999 of an episode for 10 s at 50 Hz: the step that resets
+    a world counts as the first of the timer).
+    """
+
+    buffers: ClassVar[tuple[str, ...]] = ("value", "steps_left", "metric_sums", "metric_steps")
+    metric_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, env: ManagerBasedEnv, width: int, resampling_time: Range) -> None:
+        self.env = env
+        self.resampling_time = resampling_time
+        self.value = torch.zeros(env.num_envs, width, device=env.device)
+        self.steps_left = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+        self.metric_sums = torch.zeros(len(self.metric_names), env.num_envs, device=env.device)
+        self.metric_steps = torch.zeros(env.num_envs, device=env.device)
+
+    def draw(self, ids: Tensor) -> None:
+        """Draw new goals for these worlds."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Adjust `value` of all worlds to their present state."""
+
+    def measure(self) -> Tensor:
+        """How far the worlds are from their goals now, [metrics, N] in `metric_names`' order."""
+        raise NotImplementedError
+
+    def resample(self, ids: Tensor) -> None:
+        """Draw new goals for these worlds and wind up their timers."""
+        self.draw(ids)
+        self.steps_left[ids] = uniform_steps(
+            self.env.generator, self.resampling_time, self.env.step_dt, len(ids)
+        )
+
+    def compute(self) -> None:
+        """One env step: measure under the old command, redraw where time is up, update."""
+        self.metric_sums += self.measure()
+        self.metric_steps += 1.0
+        self.steps_left -= 1
+        ids = (self.steps_left <= 0).nonzero().squeeze(1)
+        if len(ids):
+            self.resample(ids)
+        self.update()
+
+    def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """Mean over these worlds of each metric's mean over their episodes."""
+        return dict(zip(self.metric_names, self._episode_means(ids).mean(1).unbind(), strict=True))
+
+    def reset(self, ids: Tensor) -> dict[str, Tensor]:
+        """Redraw the goals of these worlds; return and zero the metrics of their episodes."""
+        metrics = self.episode_metrics(ids)
+        self.metric_sums[:, ids] = 0.0
+        self.metric_steps[ids] = 0.0
+        self.resample(ids)
+        return metrics
+
+    def _episode_means(self, ids: Tensor) -> Tensor:
+        return self.metric_sums[:, ids] / self.metric_steps[ids].clamp(min=1.0)
+
+
+class CommandManager:
+    """All command terms."""
+
+    def __init__(self, env: ManagerBasedEnv, settings: Mapping[str, CommandSettings]) -> None:
+        self.terms: dict[str, Command] = {
+            name: bind(env, ("commands", name), term)(env) for name, term in settings.items()
+        }
+
+    def value(self, name: str) -> Tensor:
+        """The command in force, [N, k]."""
+        return self.terms[name].value
+
+    def compute(self) -> None:
+        """Advance all commands by one env step."""
+        for term in self.terms.values():
+            term.compute()
+
+    def reset(self, ids: Tensor) -> dict[str, float | Tensor]:
+        """Redraw the commands of these worlds; return the log of their episodes."""
+        return {
+            f"Metrics/{name}/{metric}": value
+            for name, term in self.terms.items()
+            for metric, value in term.reset(ids).items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of every term, by name."""
+        return {name: term.state_dict() for name, term in self.terms.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        for name, term in self.terms.items():
+            term.load_state_dict(state[name])

@@ -1,0 +1,45 @@
+"""Random numbers of the worlds; all come from the env's one generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from sim.config import Range
+
+AXES = ("x", "y", "z", "roll", "pitch", "yaw")
+
+
+def uniform(generator: torch.Generator, limits: Range, *shape: int) -> Tensor:
+    """Draw float32 numbers of `shape`, uniform between the limits."""
+    low, high = limits
+    draw = torch.rand(*shape, generator=generator, device=generator.device)
+    return draw.mul_(high - low).add_(low)
+
+
+def log_uniform(generator: torch.Generator, limits: Range, *shape: int) -> Tensor:
+    """Draw positive float32 numbers of `shape` whose logarithm is uniform between the limits'."""
+    low, high = limits
+    return uniform(generator, (math.log(low), math.log(high)), *shape).exp_()
+
+
+def uniform_axes(generator: torch.Generator, ranges: Mapping[str, Range], n: int) -> Tensor:
+    """Draw [n, 6] offsets along x, y, z and about roll, pitch, yaw; a missing axis gives 0."""
+    limits = torch.tensor(
+        [ranges.get(axis, (0.0, 0.0)) for axis in AXES], device=generator.device
+    ).T
+    draw = torch.rand(n, 6, generator=generator, device=generator.device)
+    return draw.mul_(limits[1] - limits[0]).add_(limits[0])
+
+
+def uniform_steps(generator: torch.Generator, limits: Range, step_dt: float, n: int) -> Tensor:
+    """Draw [n] int64 numbers of env steps that cover a uniform time between the limits (seconds).
+
+    A timer of t seconds rings on the first step at which t have passed. The thousandth of a step
+    taken off absorbs the rounding of t / step_dt in float32.
+    """
+    steps = uniform(generator, limits, n).div_(step_dt).sub_(1e-3).ceil_()
+    return steps.clamp_(min=1).to(torch.int64)

@@ -1,0 +1,98 @@
+"""Goals that a robot is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.linalg import vector_norm
+
+from sim.config import FiniteFloat, NonNegativeFloat, Range, UnitInterval
+from sim.managers.command import Command
+from sim.rotations import wrap_to_pi
+from sim.terms.registry import command
+
+if TYPE_CHECKING:
+    from sim.env import ManagerBasedEnv
+
+PI = 3.141592653589793
+
+
+@command("uniform_velocity")
+class UniformVelocityCommand(Command):
+    """A velocity of the base in its own frame: forward, left (m/s), turn (rad/s), each uniform.
+
+    A share `rel_heading_envs` of the worlds is given a heading in the world instead of a turning
+    rate; at every step their turning rate is `heading_control_stiffness` times the heading error,
+    within `ang_vel_z`. A share `rel_standing_envs` is told to stand. Both are redrawn with the
+    command. A planar command of at most `small_command_threshold` (m/s) is drawn as 0; its turning
+    rate stays.
+
+    A new env's first observation shows the command as drawn: heading and standing act from the
+    first step on.
+    """
+
+    buffers = (*Command.buffers, "heading_target", "is_heading", "is_standing")
+    metric_names = ("error_vel_xy", "error_vel_yaw")
+
+    def __init__(
+        self,
+        env: ManagerBasedEnv,
+        lin_vel_x: Range = (-1.0, 1.0),
+        lin_vel_y: Range = (-1.0, 1.0),
+        ang_vel_z: Range = (-1.0, 1.0),
+        heading: Range = (-PI, PI),
+        resampling_time: Range = (10.0, 10.0),
+        rel_heading_envs: UnitInterval = 1.0,
+        rel_standing_envs: UnitInterval = 0.02,
+        heading_control_stiffness: FiniteFloat = 0.5,
+        small_command_threshold: NonNegativeFloat = 0.0,
+        vel_xy_success_threshold: FiniteFloat = 0.5,
+        vel_yaw_success_threshold: FiniteFloat = 0.4,
+    ) -> None:
+        super().__init__(env, width=3, resampling_time=resampling_time)
+        limits = torch.tensor([lin_vel_x, lin_vel_y, ang_vel_z, heading], device=env.device)
+        self._low, self._span = limits[:, 0], limits[:, 1] - limits[:, 0]
+        self._ang_vel_z = ang_vel_z
+        self._rel_heading_envs = rel_heading_envs
+        self._rel_standing_envs = rel_standing_envs
+        self._stiffness = heading_control_stiffness
+        self._small_command = small_command_threshold
+        self._success = torch.tensor(
+            [[vel_xy_success_threshold], [vel_yaw_success_threshold]], device=env.device
+        )
+        self.heading_target = torch.zeros(env.num_envs, device=env.device)
+        self.is_heading = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+        self.is_standing = torch.zeros_like(self.is_heading)
+
+    def draw(self, ids: Tensor) -> None:
+        """Draw velocities, heading targets, and which of these worlds steer or stand."""
+        u = torch.rand(len(ids), 6, generator=self.env.generator, device=ids.device)
+        drawn = self._low + self._span * u[:, :4]
+        moves = vector_norm(drawn[:, :2], dim=1, keepdim=True) > self._small_command
+        drawn[:, :2] *= moves
+        self.value[ids] = drawn[:, :3]
+        self.heading_target[ids] = drawn[:, 3]
+        # A draw lies in [0, 1), so a share of 1 takes all worlds and a share of 0 none.
+        self.is_heading[ids] = u[:, 4] < self._rel_heading_envs
+        self.is_standing[ids] = u[:, 5] < self._rel_standing_envs
+
+    def update(self) -> None:
+        """Steer towards the heading targets, then stop the worlds that stand."""
+        error = wrap_to_pi(self.heading_target - self.env.scene.robot.heading_w)
+        turn = (error * self._stiffness).clamp_(*self._ang_vel_z)
+        self.value[:, 2] = torch.where(self.is_heading, turn, self.value[:, 2])
+        self.value.masked_fill_(self.is_standing.unsqueeze(1), 0.0)
+
+    def measure(self) -> Tensor:
+        """Planar (m/s) and turning (rad/s) distance from the command, [2, N]."""
+        robot = self.env.scene.robot
+        planar = vector_norm(self.value[:, :2] - robot.root_lin_vel_b[:, :2], dim=1)
+        turning = (self.value[:, 2] - robot.root_ang_vel_b[:, 2]).abs()
+        return torch.stack((planar, turning))
+
+    def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """The mean errors, and the share of episodes in which both were below the thresholds."""
+        success = (self._episode_means(ids) < self._success).all(0)
+        return {**super().episode_metrics(ids), "success_rate": success.float().mean()}

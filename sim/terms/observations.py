@@ -1,0 +1,87 @@
+"""What a robot senses; each term gives one row a world, [N, width]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from sim.terms.parameters import ALL, CommandName, ContactBodies, Joints
+from sim.terms.registry import observation
+
+if TYPE_CHECKING:
+    from sim.env import ManagerBasedEnv
+
+
+@observation
+def base_pos_z(env: ManagerBasedEnv) -> Tensor:
+    """Height of the base above its world's origin, m, [N, 1]."""
+    return env.scene.robot.root_pos_w[:, 2:3] - env.scene.env_origins[:, 2:3]
+
+
+@observation
+def base_lin_vel(env: ManagerBasedEnv) -> Tensor:
+    """Velocity of the base's centre of mass in the base frame, m/s, [N, 3]."""
+    return env.scene.robot.root_lin_vel_b
+
+
+@observation
+def base_ang_vel(env: ManagerBasedEnv) -> Tensor:
+    """Angular velocity of the base in the base frame, rad/s, [N, 3]."""
+    return env.scene.robot.root_ang_vel_b
+
+
+@observation
+def projected_gravity(env: ManagerBasedEnv) -> Tensor:
+    """Direction of gravity in the base frame, a unit vector; (0, 0, -1) when upright, [N, 3]."""
+    return env.scene.robot.projected_gravity_b
+
+
+@observation
+def generated_commands(env: ManagerBasedEnv, command_name: CommandName = "base_velocity") -> Tensor:
+    """The command in force, [N, k]."""
+    return env.commands.value(command_name)
+
+
+@observation
+def velocity_commands(env: ManagerBasedEnv, command_name: CommandName = "base_velocity") -> Tensor:
+    """The velocity command in force: forward, left (m/s) and turn (rad/s), [N, 3]."""
+    return env.commands.value(command_name)
+
+
+@observation
+def joint_pos_rel(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
+    """Joint positions less the default pose, rad or m, [N, joints]."""
+    robot = env.scene.robot
+    return robot.joint_pos[:, joints] - robot.default_joint_pos[:, joints]
+
+
+@observation
+def joint_vel_rel(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
+    """Joint velocities less the default ones, rad/s or m/s, [N, joints]."""
+    robot = env.scene.robot
+    return robot.joint_vel[:, joints] - robot.default_joint_vel[:, joints]
+
+
+@observation
+def joint_effort(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
+    """Efforts that the motors made in the last physics tick, N m or N, [N, joints]."""
+    return env.scene.robot.applied_torque[:, joints]
+
+
+@observation
+def feet_contact(env: ManagerBasedEnv, bodies: ContactBodies = ALL) -> Tensor:
+    """1 for each body in contact at the end of the step, else 0, [N, bodies]."""
+    return (env.scene.contacts.current_contact_time[:, bodies] > 0.0).float()
+
+
+@observation
+def last_action(env: ManagerBasedEnv) -> Tensor:
+    """The policy's last action as it left the policy, no unit, [N, A]."""
+    return env.actions.action
+
+
+@observation
+def remaining_time(env: ManagerBasedEnv) -> Tensor:
+    """Share of the time limit that is left: 1 at the start, 0 at the limit, [N, 1]."""
+    return (1.0 - env.episode_length / env.max_episode_length).unsqueeze(1)
