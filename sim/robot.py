@@ -26,9 +26,10 @@ class Robot:
 
     All readings are float32 and are brought up to date in place by `Scene.update` and
     `Scene.commit`; what a `write_*` method sets, its readings follow at once, only the positions
-    of the other bodies wait for `Scene.commit`. Suffix `_w` is for world axes, `_b` for the base's. Linear velocities are those
-    of the base's centre of mass (as in Isaac Lab), positions those of its frame. A robot that is
-    fixed to the ground has a constant root pose, and root velocities of 0.
+    of the other bodies wait for `Scene.commit`. Suffix `_w` is for world axes, `_b` for the base's.
+    Linear velocities are those of the base's centre of mass (as in Isaac Lab), positions those of
+    its frame. A robot that is fixed to the ground has a constant root pose (its place in the model,
+    the world's origin not added), and root velocities of 0.
 
     Args:
         description: Which robot.
@@ -60,6 +61,7 @@ class Robot:
         """Whether the base is fixed to the ground."""
         self._qpos_columns = torch.tensor(model.jnt_qposadr[joints], device=device).long()
         self._qvel_columns = torch.tensor(model.jnt_dofadr[joints], device=device).long()
+        self._all_columns = torch.arange(len(joints), device=device)
 
         driven = [joints.index(model.actuator_trnid[i, 0]) for i in range(model.nu)]
         self._all_driven_in_order = driven == list(range(len(joints)))
@@ -237,13 +239,17 @@ class Robot:
         if self.is_fixed_base:
             raise ValueError(f"{self.name} is fixed to the ground: it has no root {what} to write")
 
-    def write_joint_state(self, ids: Tensor, pos: Tensor, vel: Tensor) -> None:
-        """Set all joints of the worlds `ids` [K] to `pos` and `vel`, [K, J] each."""
+    def write_joint_state(
+        self, ids: Tensor, pos: Tensor, vel: Tensor, joint_ids: Columns = ALL
+    ) -> None:
+        """Set the joints in the columns `joint_ids` of the worlds `ids` [K], [K, J'] each."""
         qpos, qvel = self._physics.qpos, self._physics.qvel
-        qpos[ids[:, None], self._qpos_columns] = pos.to(qpos.dtype)
-        qvel[ids[:, None], self._qvel_columns] = vel.to(qvel.dtype)
-        self.joint_pos[ids] = pos
-        self.joint_vel[ids] = vel
+        rows = ids[:, None]
+        qpos[rows, self._qpos_columns[joint_ids]] = pos.to(qpos.dtype)
+        qvel[rows, self._qvel_columns[joint_ids]] = vel.to(qvel.dtype)
+        columns = self._all_columns[joint_ids]
+        self.joint_pos[rows, columns] = pos
+        self.joint_vel[rows, columns] = vel
 
     def reset(self, ids: Tensor) -> None:
         """Put the worlds `ids` to the default state at their origins; nothing is asked of them."""
