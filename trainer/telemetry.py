@@ -78,6 +78,8 @@ class RunInfo:
     clip_param: float
     desired_kl: float | None
     """None where the schedule is fixed."""
+    max_grad_norm: float = 1.0
+    """Largest gradient norm of actor and of critic, each clipped on its own."""
     notes: tuple[str, ...] = ()
     """What a person should know of this run, a sentence each (no GPU: fewer worlds)."""
 
