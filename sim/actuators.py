@@ -1,9 +1,9 @@
 """Motor laws: from joint targets and the joints' present state to torques, once a physics tick.
 
-A law is evaluated on every joint of every world at once. MuJoCo's native `dcmotor` is not used:
-it saturates the voltage of its controller and then subtracts the back-EMF, so inside the limits
-the joint is damped by K^2/R on top of kd, which the law below does not do; it would need a
-negative kd of the controller to cancel, and the implicit integrator would differentiate it.
+A law is evaluated on every joint of every world at once. MuJoCo's native `dcmotor` (4.0.0) is not
+used. With a voltage input it has the torque-speed lines of `DCMotor`, but no position controller;
+with a position input its controller's torque is held by constant limits, whatever the speed. So
+the PD law would be ours in either case, and the limits are three lines more.
 """
 
 from __future__ import annotations

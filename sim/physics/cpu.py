@@ -153,8 +153,8 @@ class CpuPhysics:
 
     def close(self) -> None:
         """Give back the threads and the worlds' memory with the last reference to them."""
-        for name in ("_batch", "_warnings", "_fields", "qpos", "qvel", "ctrl", "sensordata"):
-            self.__dict__.pop(name, None)
+        # every tensor is a view that keeps the batch, and so its threads, alive
+        self.__dict__.clear()
 
 
 def _keep_engine_quiet() -> None:

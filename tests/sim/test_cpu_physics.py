@@ -1,0 +1,176 @@
+"""The CPU engine: exact, isolated by world, quiet."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import mujoco
+import pytest
+import torch
+
+from sim.physics.cpu import CpuPhysics
+from sim.robots import find_robot
+
+
+def go2(num_worlds, num_threads=2):
+    model = mujoco.MjModel.from_xml_path(str(find_robot("go2").mjcf))
+    physics = CpuPhysics(model, num_worlds, num_threads)
+    generator = torch.Generator().manual_seed(3)
+    physics.qvel[:] = torch.rand((num_worlds, 18), generator=generator, dtype=torch.float64) - 0.5
+    return physics
+
+
+def push(physics, ticks, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    for k in range(ticks):
+        shape = physics.ctrl.shape
+        physics.ctrl[:] = 10 * torch.rand(shape, generator=generator, dtype=torch.float64) - 5
+        physics.tick(last=k % 4 == 3)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_worlds_move_bit_for_bit_as_mj_step_moves_one(num_threads):
+    physics = go2(3, num_threads)
+    singles = []
+    for world in range(3):
+        data = mujoco.MjData(physics.model)
+        mujoco.mj_resetDataKeyframe(physics.model, data, 0)
+        data.qvel[:] = physics.qvel[world].numpy()
+        singles.append(data)
+    generator = torch.Generator().manual_seed(0)
+    for k in range(60):
+        control = 10 * torch.rand((3, 12), generator=generator, dtype=torch.float64) - 5
+        physics.ctrl[:] = control
+        physics.tick(last=k % 4 == 3)
+        for world, data in enumerate(singles):
+            data.ctrl[:] = control[world].numpy()
+            mujoco.mj_step(physics.model, data)
+    for world, data in enumerate(singles):
+        assert physics.qpos[world].tolist() == data.qpos.tolist()
+        assert physics.qvel[world].tolist() == data.qvel.tolist()
+
+
+def test_after_the_last_tick_derived_readings_describe_the_new_state():
+    physics = go2(2)
+    push(physics, 8)
+    data = mujoco.MjData(physics.model)
+    for world in range(2):
+        data.qpos[:], data.qvel[:] = physics.qpos[world].numpy(), physics.qvel[world].numpy()
+        mujoco.mj_forward(physics.model, data)
+        assert physics.body_pos[world].tolist() == data.xpos.tolist()
+        assert physics.body_rotation[world].flatten(1).tolist() == data.xmat.tolist()
+
+
+def test_reset_and_forward_touch_their_worlds_alone():
+    physics = go2(4)
+    push(physics, 8)
+    before = [physics.qpos.clone(), physics.qvel.clone(), physics.body_pos.clone()]
+    physics.reset(torch.tensor([2]))
+    physics.forward(torch.tensor([2]))
+    others = [0, 1, 3]
+    for old, new in zip(before, [physics.qpos, physics.qvel, physics.body_pos], strict=True):
+        assert torch.equal(old[others], new[others])
+    assert physics.qpos[2].tolist() == physics.model.key_qpos[0].tolist()
+    assert not physics.qvel[2].any()
+    assert physics.body_pos[2, 1, 2] == 0.4
+
+
+def test_a_reset_world_forgets_its_warm_start():
+    physics, fresh = go2(1), go2(1)
+    push(physics, 40)
+    for engine in (physics, fresh):
+        engine.reset(torch.tensor([0]))
+        push(engine, 20, seed=9)
+    assert torch.equal(physics.qpos, fresh.qpos)
+
+
+def test_a_world_that_goes_bad_is_named_and_leaves_the_others_alone():
+    physics, healthy = go2(8), go2(8)
+    physics.qvel[3, 7] = torch.nan
+    for engine in (physics, healthy):
+        push(engine, 4)
+    assert physics.bad_worlds().nonzero().tolist() == [[3]]
+    assert physics.bad_quantity(3) == "qvel"
+    others = [0, 1, 2, 4, 5, 6, 7]
+    assert torch.equal(physics.qpos[others], healthy.qpos[others])
+    assert torch.equal(physics.sensordata[others], healthy.sensordata[others])
+    assert not physics.bad_worlds().any()  # told once
+    assert physics.qpos.isfinite().all()
+
+
+def test_a_world_may_go_bad_again_after_its_reset():
+    physics = go2(2)
+    for _ in range(2):
+        physics.qpos[1, 0] = torch.inf
+        push(physics, 1)
+        assert physics.bad_worlds().tolist() == [False, True]
+        assert physics.bad_quantity(1) == "qpos"
+        physics.reset(torch.tensor([1]))
+
+
+def test_warnings_reach_neither_the_folder_nor_the_screen(tmp_path):
+    code = f"""
+import mujoco, torch
+from sim.physics.cpu import CpuPhysics
+physics = CpuPhysics(mujoco.MjModel.from_xml_path({str(find_robot("cartpole").mjcf)!r}), 2)
+physics.qvel[0, 0] = torch.nan
+physics.tick(True)
+assert physics.bad_worlds()[0]
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (out.stdout, out.stderr) == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_field_may_differ_between_worlds():
+    physics = go2(2)
+    physics.qvel.zero_()
+    assert physics.present_field("body_mass").shape == (1, 18)
+    mass = physics.model_field("body_mass")
+    mass[1, 1] *= 2
+    physics.model_changed()
+    assert physics.present_field("body_mass")[:, 1].tolist() == [6.921, 2 * 6.921]
+    for _ in range(200):
+        physics.tick(last=False)
+    # limp robots lie on the floor: the sensors add up to the weights
+    weight = -physics.sensordata.view(2, -1, 3)[:, :, 2].sum(1)
+    assert weight[1] - weight[0] == pytest.approx(6.921 * 9.81, rel=0.1)
+
+
+def test_an_unknown_model_field_is_refused():
+    with pytest.raises(ValueError, match="body_mas"):
+        go2(1).model_field("body_mas")
+
+
+def test_a_restored_state_continues_bit_for_bit():
+    physics, twin = go2(3), go2(3)
+    physics.model_field("body_mass")[:, 1] *= torch.tensor([0.9, 1.0, 1.2])
+    physics.model_changed()
+    twin.model_field("body_ipos")[:, 1] += 0.01  # of an earlier life, to be forgotten
+    push(physics, 32)
+    twin.load_state_dict(physics.state_dict())
+    assert torch.equal(twin.body_pos, physics.body_pos)
+    for engine in (physics, twin):
+        push(engine, 30, seed=5)
+    assert torch.equal(twin.qpos, physics.qpos)
+    assert torch.equal(twin.qvel, physics.qvel)
+    assert torch.equal(twin.sensordata, physics.sensordata)
+
+
+def test_a_state_of_other_size_is_refused():
+    with pytest.raises(ValueError, match="the saved physics has worlds x state"):
+        go2(2).load_state_dict(go2(3).state_dict())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_closing_gives_the_threads_back():
+    def running():
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    before = running()
+    physics = go2(8, num_threads=4)
+    assert running() > before
+    physics.close()
+    assert running() == before
