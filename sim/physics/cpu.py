@@ -48,7 +48,7 @@ class CpuPhysics:
         self.num_worlds = num_worlds
         self.device = torch.device("cpu")
         self.dt = float(model.opt.timestep)
-        threads = num_threads or len(os.sched_getaffinity(0))
+        threads = num_threads or _usable_cores()
         self._batch = Batch(model, num_worlds, threads)
         self._keyframe = 0 if model.nkey else -1
 
@@ -155,6 +155,13 @@ class CpuPhysics:
         """Give back the threads and the worlds' memory with the last reference to them."""
         # every tensor is a view that keeps the batch, and so its threads, alive
         self.__dict__.clear()
+
+
+def _usable_cores() -> int:
+    """Cores that this process may use, where the system tells; else all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _keep_engine_quiet() -> None:
