@@ -84,6 +84,16 @@ def run_info(num_iterations: int = 1500, **changes: object) -> RunInfo:
     return replace(info, **changes)
 
 
+def _rate_steps(iteration: int) -> int:
+    """How many factors of 1.5 the rate stands above its middle after an iteration."""
+    return round(2.4 * float(np.sin(max(iteration, 0) / 9.0)))
+
+
+def learning_rate(iteration: int) -> float:
+    """The rate after an iteration."""
+    return 6e-4 * 1.5 ** _rate_steps(iteration)
+
+
 def metrics_at(iteration: int) -> dict[str, float]:
     """The metrics of one iteration, a function of its index alone."""
     noise = np.random.default_rng(1000 + iteration)
@@ -98,7 +108,7 @@ def metrics_at(iteration: int) -> dict[str, float]:
         "Loss/value": abs(between(0.31, 0.018, 0.004)),
         "Loss/surrogate": between(-0.004, -0.012, 0.002),
         "Loss/entropy": between(17.0, 8.1, 0.05),
-        "Loss/learning_rate": float(10 ** (-3.2 + 0.35 * np.sin(iteration / 9.0))),
+        "Loss/learning_rate": learning_rate(iteration),
         "Loss/kl_mean": abs(between(0.012, 0.0107, 0.0012)),
         "Loss/kl_max": abs(between(0.021, 0.0188, 0.002)),
         "Loss/clip_fraction": abs(between(0.21, 0.143, 0.01)),
@@ -141,16 +151,18 @@ def update_view(iteration: int, info: RunInfo) -> UpdateView:
     """An update with the adaptive schedule hunting around the desired KL."""
     noise = np.random.default_rng(3000 + iteration)
     updates = info.updates_per_iteration
-    kl = 0.0045 + 0.019 * np.linspace(0.0, 1.0, updates) ** 1.4
-    kl = np.abs(kl + 0.0015 * noise.normal(size=updates))
-    kl[0] = 0.0
-    rate, rates = 6.6e-4, []
+    # As many small KLs as it takes to get from the last update's rate to this one's.
+    rises = 2 + _rate_steps(iteration) - _rate_steps(iteration - 1)
+    kl = np.linspace(0.0062, 0.0185, updates) + 0.0011 * noise.normal(size=updates)
+    kl = np.clip(kl, 0.0055, 0.0195)
+    kl[0], kl[1 : 1 + rises] = 0.0, np.linspace(0.0031, 0.0046, rises)
+    kl[-4::3] = (0.0213, 0.0226)
+    rate, rates = learning_rate(iteration - 1), []
     for value in kl:
-        if info.desired_kl is not None:
-            if value > 2 * info.desired_kl:
-                rate = max(1e-5, rate / 1.5)
-            elif 0 < value < info.desired_kl / 2:
-                rate = min(1e-2, rate * 1.5)
+        if value > 0.02:
+            rate /= 1.5
+        elif 0 < value < 0.005:
+            rate *= 1.5
         rates.append(rate)
     edges = np.linspace(0.5, 1.5, 42)
     samples = np.exp(noise.normal(0.0, 0.13, size=4000))

@@ -69,16 +69,22 @@ class Scale:
         if self.log:
             first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
             stride = max(1, -(-(last - first + 1) // most))
-            found = [10.0**power for power in range(first, last + 1, stride)]
+            found = [10.0**power for power in range(first, last + 1, stride)][:most]
         else:
             span = self.high - self.low
             if not math.isfinite(span) or span <= 0:
                 return [self.low, self.high][:most]
             step = _round_step(span / most)
-            first = math.ceil(self.low / step - 1e-9)
-            found = [k * step for k in range(first, first + most + 1)]
-            found = [tick for tick in found if tick <= self.high + 1e-9 * span]
-        return found[:most] if len(found) > 1 else [self.low, self.high][:most]
+            found = _multiples(step, self.low, self.high, most)
+            if len(found) < 2:
+                found = _multiples(_round_step(step / 2.5), self.low, self.high, most + 1)
+        return found if len(found) > 1 else [self.low, self.high][:most]
+
+
+def _multiples(step: float, low: float, high: float, most: int) -> list[float]:
+    """Return the first `most` multiples of a step from `low` to `high`."""
+    first, room = math.ceil(low / step - 1e-9), 1e-9 * step
+    return [k * step for k in range(first, first + most) if k * step <= high + room]
 
 
 def _round_step(least: float) -> float:

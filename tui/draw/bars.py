@@ -11,23 +11,16 @@ from tui.draw.spans import Charset
 
 RISING = " ▁▂▃▄▅▆▇█"
 RISING_ASCII = " .:-=+*%#"
-EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def bar(share: float, width: int, charset: Charset = Charset.BRAILLE) -> str:
-    """Draw a share of 1 as a bar from the left, `width` cells wide, in eighths of a cell.
+    """Draw a share of 1 as a bar from the left, `width` cells wide, in halves of a cell.
 
-    A share that is not finite leaves the bar empty; any share above 0 shows at least a sliver.
+    A share that is not finite leaves the bar empty; any share above 0 shows at least a half cell.
     """
     if width <= 0:
         return ""
-    filled = float(np.clip(share, 0.0, 1.0)) * width if np.isfinite(share) else 0.0
-    if charset is Charset.ASCII:
-        cells = round(filled) if filled >= 0.5 else int(filled > 0)
-        return ("#" * cells).ljust(width)
-    eighths = max(round(filled * 8), int(filled > 0))
-    whole, part = divmod(eighths, 8)
-    return ("█" * whole + (EIGHTHS[part] if part else "")).ljust(width)
+    return _stroke(share, width, charset, "╸").ljust(width)
 
 
 def signed_bar(
@@ -50,16 +43,21 @@ def signed_bar(
     left = (width - 1) // 2
     right = width - 1 - left
     known = bool(np.isfinite(value)) and bool(np.isfinite(limit)) and limit > 0
-    share = min(abs(value) / limit, 1.0) if known else 0.0
-    if not known or value == 0 or not np.isfinite(share):
-        return " " * left, axis, " " * right
+    share = min(abs(value), limit) / limit if known else 0.0
     if value > 0:
         return " " * left, axis, bar(share, right, charset)
+    if left == 0:
+        return "", axis, " " * right
+    return _stroke(share, left, charset, "╺")[::-1].rjust(left), axis, " " * right
+
+
+def _stroke(share: float, width: int, charset: Charset, half_cell: str) -> str:
+    """Return a stroke that grows to the right and ends with `half_cell` where a half is left."""
+    halves = float(np.clip(share, 0.0, 1.0)) * width * 2 if np.isfinite(share) else 0.0
+    whole, half = divmod(max(round(halves), int(halves > 0)), 2)
     if charset is Charset.ASCII:
-        return bar(share, left, charset)[::-1].replace("#", "="), axis, " " * right
-    # Block characters grow from the left in eighths, from the right in halves only.
-    whole, half = divmod(max(round(share * left * 2), min(left, 1)), 2)
-    return ("▐" * half + "█" * whole).rjust(left), axis, " " * right
+        return "=" * (whole + half)
+    return "━" * whole + half_cell * half
 
 
 def bins(values: ArrayLike, width: int) -> NDArray[np.float64]:

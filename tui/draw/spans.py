@@ -35,6 +35,7 @@ class Role(StrEnum):
     WARNING = "warning"
     ERROR = "error"
     GUIDE = "guide"
+    TREND = "trend"
     CURRENT = "current"
 
 
@@ -130,3 +131,43 @@ def runs(text: Sequence[str], roles: Sequence[str]) -> Line:
             spans.append(Span("".join(text[start:end]), roles[start]))
             start = end
     return tuple(spans)
+
+
+_ASCII = str.maketrans(
+    {
+        "·": "-",
+        "…": "~",
+        "│": "|",
+        "─": "-",
+        "┄": "-",
+        "┊": ":",
+        "├": "|",
+        "└": "`",
+        "↑": "^",
+        "↓": "v",
+        "→": ">",
+        "µ": "u",
+        "×": "x",
+        "ε": "e",
+        "σ": "s",
+        "±": "~",
+        "≤": "<",
+        "≥": ">",
+        "█": "#",
+        "π": "p",
+    }
+)
+
+
+def ascii_only(line: Line) -> Line:
+    """Replace every character that is not ASCII by one that is, cell by cell."""
+    if all(span.text.isascii() for span in line):
+        return line
+    return tuple(Span(_to_ascii(span.text), span.role) for span in line)
+
+
+def _to_ascii(text: str) -> str:
+    text = text.translate(_ASCII)
+    if text.isascii():
+        return text
+    return "".join(c if c.isascii() else "?" * cell_len(c) for c in text)

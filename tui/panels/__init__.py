@@ -1,0 +1,34 @@
+"""Panels: widgets that draw one part of a session each, from its snapshots."""
+
+from tui.panels.base import Panel, ScrollingPanel
+from tui.panels.curves import CurvePanel, EpisodeLengthPanel
+from tui.panels.events import EventsPanel
+from tui.panels.header import Header
+from tui.panels.health import HealthPanel
+from tui.panels.learning_rate import LearningRatePanel
+from tui.panels.metrics import MetricsPanel, TerminationsPanel
+from tui.panels.ratio import RatioPanel
+from tui.panels.reward_terms import RewardTermsPanel
+from tui.panels.rollout import RolloutPanel
+from tui.panels.stage_strip import StageStrip
+from tui.panels.tensors import TensorTable
+from tui.panels.timing import TimingPanel
+
+__all__ = [
+    "CurvePanel",
+    "EpisodeLengthPanel",
+    "EventsPanel",
+    "Header",
+    "HealthPanel",
+    "LearningRatePanel",
+    "MetricsPanel",
+    "Panel",
+    "RatioPanel",
+    "RewardTermsPanel",
+    "RolloutPanel",
+    "ScrollingPanel",
+    "StageStrip",
+    "TensorTable",
+    "TerminationsPanel",
+    "TimingPanel",
+]

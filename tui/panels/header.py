@@ -1,0 +1,117 @@
+"""The first lines of the screen: which run this is, how far it is, how fast it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import PurePath
+from typing import ClassVar, NamedTuple
+
+from trainer.telemetry import RunState, SessionView, Snapshot
+from tui.draw.numbers import duration, number
+from tui.draw.spans import Role, Span, cells, clean, crop
+from tui.panels.base import Panel
+
+STATE_ROLES = {
+    RunState.STARTING: Role.WARNING,
+    RunState.RUNNING: Role.SUCCESS,
+    RunState.PAUSED: Role.CURRENT,
+    RunState.STOPPING: Role.WARNING,
+    RunState.FINISHED: Role.SUCCESS,
+    RunState.FAILED: Role.ERROR,
+}
+
+
+class _Field(NamedTuple):
+    rank: int
+    """Fields of higher rank are left out first."""
+    spans: tuple[Span, ...]
+
+
+class Header(Panel):
+    """A line of facts; below it, if there is room, a line with what a person should know."""
+
+    HELP: ClassVar[str | None] = """\
+## Run
+
+Preset, name, seed and device of the run; iterations done of all; the state; env steps of all
+worlds in a second and in the whole run; time of training (pauses left out) and the time still to
+go.
+
+**Healthy:** steps/s stays level. If it falls, look at the timing panel: other programs may use
+the processor. The line below says what is special about this run, for instance that no GPU was
+found and the preset's CPU table applies.
+"""
+
+    DEFAULT_CSS = """
+    Header { height: 2; border: none; padding: 0 1; }
+    """
+
+    def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
+        """Depend on the counters, the state and the notes."""
+        return (
+            snapshot.state,
+            snapshot.position.iteration,
+            snapshot.completed_iterations,
+            snapshot.env_steps,
+            round(snapshot.elapsed),
+            snapshot.eta,
+            snapshot.steps_per_second,
+            snapshot.progress,
+            id(snapshot.info),
+            id(snapshot.failure),
+        )
+
+    def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
+        """Return the line of facts and the banner."""
+        fields = self._fields()
+        for rank in range(len(fields), -1, -1):
+            kept = [field for field in fields if field.rank <= rank]
+            used = sum(cells(field.spans) for field in kept)
+            gaps = len(kept) - 1
+            if used + 2 * gaps <= width or rank == 0:
+                break
+        gap, rest = divmod(max(width - used, 0), gaps) if gaps > 0 else (0, 0)
+        gap, rest = (4, 0) if gap > 4 else (gap, rest)
+        line: list[Span] = []
+        for place, field in enumerate(kept):
+            if place:
+                line.append(Span(" " * (gap + (place <= rest))))
+            line.extend(field.spans)
+        return [line, self._banner(width)]
+
+    def _fields(self) -> list[_Field]:
+        snapshot, info = self.snapshot, self.snapshot.info
+        state = Span(f" {snapshot.state.upper():^8} ", STATE_ROLES[snapshot.state])
+        if info is None:
+            return [_Field(1, (Span("ppo-tui", Role.PRIMARY),)), _Field(0, (state,))]
+        digits = len(str(info.num_iterations))
+        at = f"{snapshot.completed_iterations:>{digits}}/{info.num_iterations}"
+        name = clean(PurePath(info.run_dir).name)
+        return [
+            _Field(9, (Span("ppo-tui", Role.PRIMARY),)),
+            _Field(2, (Span(clean(info.preset), Role.STRONG),)),
+            _Field(8, (Span(name, Role.MUTED),)),
+            _Field(6, _labelled("seed", str(info.seed))),
+            _Field(5, (Span(clean(info.device)),)),
+            _Field(1, _labelled("it", at)),
+            _Field(0, (state,)),
+            _Field(4, (Span(number(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
+            _Field(7, (Span(number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
+            _Field(6, _labelled("elapsed", duration(snapshot.elapsed))),
+            _Field(3, _labelled("ETA", duration(snapshot.eta))),
+        ]
+
+    def _banner(self, width: int) -> tuple[Span, ...]:
+        snapshot = self.snapshot
+        if snapshot.failure is not None:
+            return (Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),)
+        if snapshot.progress:
+            return (Span(crop(clean(snapshot.progress), width), Role.WARNING),)
+        notes = snapshot.info.notes if snapshot.info is not None else ()
+        return (
+            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),) if notes else ()
+        )
+
+
+def _labelled(label: str, value: str) -> tuple[Span, ...]:
+    return (Span(f"{label} ", Role.MUTED), Span(value))
