@@ -7,7 +7,7 @@ import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from presets.loader import Resolved, to_toml
 from presets.problems import PresetError, did_you_mean
@@ -101,7 +101,8 @@ def build_env(preset: Preset, device: Device) -> Env:
 
     if preset.trainer.seed is None:
         raise ValueError("worlds need a seed")
-    return make_env(preset.env, device.name, preset.trainer.seed)
+    # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
+    return cast("Env", make_env(preset.env, device.name, preset.trainer.seed))
 
 
 def _why_no_gpu(index: int) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -112,6 +113,7 @@ def run(
     ] = "",
 ) -> None:
     """Train a preset, with a dashboard if there is a terminal."""
+    check_folder_name(name, run_dir)
     with refusing_bad_input():
         from presets.build import new_session, resolve_device
         from presets.loader import load
@@ -168,6 +170,14 @@ def has_screen() -> bool:
     ends = (sys.stdin, sys.stdout)
     terminal = all(end is not None and not end.closed and end.isatty() for end in ends)
     return terminal and os.environ.get("TERM", "") not in PLAIN_TERMINALS
+
+
+def check_folder_name(name: str, run_dir: Path | None) -> None:
+    """Refuse a --name that is no part of a folder's name, or that --run-dir makes useless."""
+    if name and run_dir is not None:
+        refuse([f"--name {name} and --run-dir {run_dir} both name the folder; give one of them"])
+    if not re.fullmatch(r"[\w.+-]*", name):
+        refuse([f"--name {name}: must be letters, digits, and any of . _ + -"])
 
 
 @contextlib.contextmanager

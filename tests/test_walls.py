@@ -1,0 +1,129 @@
+"""Who may import whom, and what must not be imported before it is needed."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "mujoco", "mujoco_warp", "warp")
+SCREEN = ("textual", "rich", "typer")
+FORBIDDEN = {
+    "trainer": ("sim", "presets", "tui", *SCREEN),
+    "sim": ("trainer", "presets", "tui", *SCREEN),
+    "presets": ("tui", *SCREEN),
+    "tui": ("sim",),
+}
+LIGHT = (
+    "tui.cli",
+    "tui.app",
+    "tui.screens.menu",
+    "presets.build",
+    "presets.loader",
+    "sim.catalog",
+    "sim.config",
+    "trainer.config",
+    "trainer.env",
+    "trainer.session",
+    "trainer.stages",
+    "trainer.telemetry",
+)
+CPU_SECONDS = 0.5
+
+
+def imports(path):
+    """Names of the packages that a file imports anywhere, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_a_room_imports_only_what_lies_below_it(room):
+    files = sorted((ROOT / room).rglob("*.py"))
+    assert files
+    crossing = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in imports(path)
+        if name in FORBIDDEN[room]
+    ]
+    assert crossing == []
+
+
+def run_python(script):
+    """Run a script in a fresh interpreter; returns what it prints, and the CPU seconds it took."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return output, usage.ru_utime + usage.ru_stime
+
+
+def after(code, *suspects):
+    """Which of the suspects are imported by some code."""
+    script = f"import sys\n{code}\nprint(*[m for m in {suspects!r} if m in sys.modules])"
+    return run_python(script)[0].splitlines()[-1].split()
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_light_module_imports_no_engine(module):
+    assert after(f"import {module}", *HEAVY) == []
+
+
+def test_help_imports_no_more_than_it_shows():
+    code = "import tui.cli\ntry: tui.cli.app(['--help'])\nexcept SystemExit: pass"
+    assert after(code, *HEAVY, "numpy", "textual", "rich", "pydantic") == []
+
+
+def test_presets_are_read_and_checked_without_an_engine():
+    code = """
+from presets.build import resolve_device
+from presets.files import names
+from presets.loader import load, to_toml
+[to_toml(load(name, (), resolve_device("cpu").kind).preset) for name in names()]"""
+    assert after(code, *HEAVY, "textual", "rich") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["presets"]])
+def test_a_command_is_there_at_once(arguments):
+    script = f"import sys, tui.cli\nsys.argv[1:] = {arguments}\ntui.cli.main()"
+    fastest = min(run_python(script)[1] for _ in range(3))
+    assert fastest < CPU_SECONDS
+
+
+def test_the_menu_is_there_at_once_and_without_an_engine():
+    """Looks at the real program in a terminal: its CPU time, and the libraries it has mapped."""
+    spent = []
+    for _ in range(3):
+        child = pexpect.spawn(
+            sys.executable,
+            ["-m", "tui"],
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm-256color"},
+            dimensions=(24, 80),
+            timeout=20,
+        )
+        child.expect("go2_flat")
+        ticks = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        mapped = Path(f"/proc/{child.pid}/maps").read_text()
+        child.send("q")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+        spent.append(sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
+        assert [name for name in ("torch", "mujoco", "warp") if f"/{name}" in mapped] == []
+    assert min(spent) < CPU_SECONDS
