@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from tui.draw.spans import Charset
 
 RISING = " ▁▂▃▄▅▆▇█"
+SPARKS = RISING[:-1]
+"""Short of a full cell, so that sparklines on adjoining rows do not run together."""
 RISING_ASCII = " .:-=+*%#"
 
 
@@ -93,7 +95,7 @@ def sparkline(values: ArrayLike, width: int, charset: Charset = Charset.BRAILLE)
         return ("inf" if np.isinf(raw).any() else "nan")[:width].rjust(width)
     series = bins(raw, width)
     finite = np.isfinite(series)
-    ramp = RISING_ASCII if ascii_only else RISING
+    ramp = RISING_ASCII if ascii_only else SPARKS
     levels = np.full(series.shape, (len(ramp) - 1) // 2 + 1)
     if finite.any():
         # Halved before subtracting: the span of two large floats may overflow.

@@ -46,6 +46,8 @@ SHADES: Final = " ░▒▓█"
 SHADES_ASCII: Final = " .:*#"
 UNFILLED: Final = -1
 """The level of a cell without a value."""
+MARKED: Final = -2
+"""In place of the upper level: a cell with a mark on it, of the lower level."""
 
 
 def colour(palette: Palette, level: int) -> RGB:
@@ -59,7 +61,7 @@ def colour(palette: Palette, level: int) -> RGB:
 
 
 def cell_role(palette: Palette, upper: int, lower: int) -> str:
-    """Name the role of a half-block cell: "heat:sequential:3:5", or -1 for a half without value."""
+    """Name the role of a half-block cell: "heat:sequential:3:5"; see UNFILLED and MARKED."""
     return f"heat:{palette}:{upper}:{lower}"
 
 
@@ -195,7 +197,9 @@ def _half_blocks(
             if top == bottom == UNFILLED:
                 spans.append(Span(("x" if mark else "·") * length, Role.MUTED))
             else:
-                glyph = "x" if mark else ("▄" if top == UNFILLED else "▀")
+                glyph = "▄" if top == UNFILLED else "▀"
+                if mark:
+                    glyph, top, bottom = "x", MARKED, max(top, bottom)
                 spans.append(Span(glyph * length, cell_role(palette, top, bottom)))
         lines.append(tuple(spans))
     return lines

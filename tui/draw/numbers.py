@@ -57,6 +57,11 @@ def _magnitude(value: float, digits: int) -> str:
     return f"{scaled:.{min(digits, 1)}f}{SUFFIXES[power]}"
 
 
+def known(value: float, width: int = 7, *, sign: bool = False) -> str:
+    """Write a number like `number`, one that is not known yet (NaN) as "-"."""
+    return "-".rjust(width)[:width] if math.isnan(value) else number(value, width, sign=sign)
+
+
 def percent(share: float, width: int = 4) -> str:
     """Write a share of 1 in percent, right-aligned: " 61%", " <1%"; NaN as "-"."""
     if width <= 0:

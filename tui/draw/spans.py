@@ -111,6 +111,23 @@ def block(lines: Sequence[Sequence[Span]], width: int, height: int) -> list[Line
     return fitted + [fit((), width)] * (max(height, 0) - len(fitted))
 
 
+def labelled(label: str, value: str, role: Role = Role.TEXT) -> Line:
+    """Return a value behind its label."""
+    return (Span(f"{label} ", Role.MUTED), Span(value, role))
+
+
+def whole(parts: Sequence[Line], width: int, gap: int = 2) -> Line:
+    """Join the parts that fit into `width` cells, none of them cropped but the first."""
+    line: list[Span] = list(parts[0]) if parts else []
+    used = cells(line)
+    for part in parts[1:]:
+        used += gap + cells(part)
+        if used > width:
+            break
+        line += [Span(" " * gap), *part]
+    return tuple(line)
+
+
 def beside(left: Sequence[Line], right: Sequence[Line], gap: int = 0) -> list[Line]:
     """Put two blocks of equal height next to each other."""
     space = (Span(" " * gap),) if gap else ()

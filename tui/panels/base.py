@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from trainer.telemetry import SessionView, Snapshot
-from tui.draw.heat import UNFILLED, Palette, colour, parse_cell_role
+from tui.draw.heat import MARKED, UNFILLED, Palette, colour, parse_cell_role
 from tui.draw.spans import Charset, Line, Role, Span, ascii_only, block, plain
 
 
@@ -60,7 +60,7 @@ class Panel(Widget):
     Panel .panel--error { color: $text-error; text-style: bold; }
     Panel .panel--guide { color: $foreground 40%; }
     Panel .panel--trend { color: $text-primary 65%; }
-    Panel .panel--current { color: $primary; text-style: bold reverse; }
+    Panel .panel--current { color: $background; background: $primary; text-style: bold; }
     """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -187,7 +187,20 @@ class Panel(Widget):
         palette, upper, lower = cell
         if upper == UNFILLED:
             upper, lower = lower, upper
+        if upper == MARKED:
+            return base + _mark_style(palette, lower)
         return base + _heat_style(palette, upper, lower)
+
+
+@cache
+def _mark_style(palette: Palette, back: int) -> Style:
+    """Return the style of a marked cell: black or white, whichever stands out."""
+    ground = colour(palette, back)
+    return Style(
+        color=Color.parse("black" if sum(ground) > 330 else "white"),
+        bgcolor=Color.from_rgb(*ground),
+        bold=True,
+    )
 
 
 @cache

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import ClassVar, NamedTuple
 
 from trainer.telemetry import RunState, SessionView, Snapshot
-from tui.draw.numbers import duration, number
-from tui.draw.spans import Role, Span, cells, clean, crop
+from tui.draw.numbers import duration, known, number
+from tui.draw.spans import Role, Span, cells, clean, crop, labelled
 from tui.panels.base import Panel
 
 STATE_ROLES = {
@@ -91,14 +91,14 @@ found and the preset's CPU table applies.
             _Field(9, (Span("ppo-tui", Role.PRIMARY),)),
             _Field(2, (Span(clean(info.preset), Role.STRONG),)),
             _Field(8, (Span(name, Role.MUTED),)),
-            _Field(6, _labelled("seed", str(info.seed))),
+            _Field(6, labelled("seed", str(info.seed))),
             _Field(5, (Span(clean(info.device)),)),
-            _Field(1, _labelled("it", at)),
+            _Field(1, labelled("it", at)),
             _Field(0, (state,)),
-            _Field(4, (Span(number(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
+            _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
             _Field(7, (Span(number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
-            _Field(6, _labelled("elapsed", duration(snapshot.elapsed))),
-            _Field(3, _labelled("ETA", duration(snapshot.eta))),
+            _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
+            _Field(3, labelled("ETA", duration(snapshot.eta))),
         ]
 
     def _banner(self, width: int) -> tuple[Span, ...]:
@@ -111,7 +111,3 @@ found and the preset's CPU table applies.
         return (
             (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),) if notes else ()
         )
-
-
-def _labelled(label: str, value: str) -> tuple[Span, ...]:
-    return (Span(f"{label} ", Role.MUTED), Span(value))

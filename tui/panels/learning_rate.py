@@ -13,7 +13,7 @@ from tui.draw.axis import GUTTER, Guide, Scale, tick_label
 from tui.draw.bars import columns
 from tui.draw.chart import line_chart
 from tui.draw.numbers import number
-from tui.draw.spans import Charset, Line, Role, Span, fit, runs
+from tui.draw.spans import Charset, Line, Role, Span, fit, labelled, runs, whole
 from tui.panels.base import Panel
 
 FLOOR, CEILING = 1e-5, 1e-2
@@ -54,28 +54,28 @@ can be reached.
         update = self.snapshot.update
         if update is None or update.kl.size == 0:
             return [(Span("no update yet", Role.MUTED),)]
-        figures = self._figures(update)
-        if height < 5 or width < GUTTER + 4:
+        figures = self._figures(update, width)
+        if height < 4 or width < GUTTER + 4:
             return [figures, self._slider(update, width)]
-        chart = CHART_HEIGHT if height >= 10 + CHART_HEIGHT else 0
-        bars = height - 3 - chart
-        lines = [figures, *self._bars(update, width, bars), self._arrows(update, width)]
-        return [*lines, *(self._curve(width, chart) if chart else ()), self._slider(update, width)]
+        slider = [self._slider(update, width)] if height >= 5 else []
+        chart = self._curve(width, CHART_HEIGHT) if height >= 10 + CHART_HEIGHT else []
+        bars = self._bars(update, width, height - 2 - len(slider) - len(chart))
+        return [figures, *bars, self._arrows(update, width), *chart, *slider]
 
-    def _figures(self, update: UpdateView) -> Line:
+    def _figures(self, update: UpdateView, width: int) -> Line:
         info = self.snapshot.info
         desired = info.desired_kl if info is not None else None
         known = update.kl[np.isfinite(update.kl)]
         mean, top = (known.mean(), known.max()) if known.size else (math.nan, math.nan)
         schedule = f"desired {desired:g}" if desired is not None else "fixed rate"
-        return (
-            Span("rate ", Role.MUTED),
-            Span(number(update.learning_rate[-1], 6), Role.STRONG),
-            Span("  KL mean ", Role.MUTED),
-            Span(number(mean, 6)),
-            Span("  max ", Role.MUTED),
-            Span(number(top, 6)),
-            Span(f"  {schedule}", Role.MUTED),
+        return whole(
+            [
+                labelled("rate", number(update.learning_rate[-1], 6), Role.STRONG),
+                labelled("KL mean", number(mean, 6)),
+                labelled("max", number(top, 6)),
+                (Span(schedule, Role.MUTED),),
+            ],
+            width,
         )
 
     def _guides(self) -> tuple[float, float] | None:

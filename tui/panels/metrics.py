@@ -102,13 +102,15 @@ the command is among the observations and that the tracking terms weigh more tha
 
     def head(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the titles."""
+        if not self._tags():
+            return ()
         columns = self._columns()
         return [head(columns, layout(columns, width))]
 
     def rows(self, width: int) -> Sequence[Sequence[Span]]:
         """Return a row for each metric."""
         assert self.session is not None
-        tags = [tag for tag in self.snapshot.metrics if tag.startswith(self.PREFIXES)]
+        tags = self._tags()
         if not tags:
             return [(Span("none reported yet", Role.MUTED),)]
         columns = self._columns()
@@ -130,6 +132,9 @@ the command is among the observations and that the tracking terms weigh more tha
                 )
             )
         return lines
+
+    def _tags(self) -> list[str]:
+        return [tag for tag in self.snapshot.metrics if tag.startswith(self.PREFIXES)]
 
     def _columns(self) -> list[Column]:
         return [

@@ -63,6 +63,7 @@ log-probabilities differ.
                 guides=guides,
                 labelled=False,
                 charset=self.charset,
+                role=Role.TREND,
             )
             lines += beside([_label("first")], first)
         plot = height - len(lines) - 1

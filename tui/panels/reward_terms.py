@@ -70,10 +70,14 @@ policy; lower its weight. A term that stays exactly 0 may have weight 0 or never
         info = self.snapshot.info
         limit = info.max_episode_length * info.step_dt if info is not None else math.nan
         order = "largest first" if self._sorted else "preset's order"
+        if not self._terms():
+            return ""
         return f"per second of the {limit:g} s limit · {order}"
 
     def head(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the titles."""
+        if not self._terms():
+            return ()
         columns = self._columns()
         return [head(columns, layout(columns, width))]
 

@@ -10,12 +10,14 @@ import numpy as np
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
 from tui.draw.heat import heat_map
-from tui.draw.numbers import count, number
-from tui.draw.spans import Charset, Line, Role, Span, beside, fit
+from tui.draw.numbers import count, known
+from tui.draw.spans import Charset, Line, Role, Span, beside, fit, labelled, whole
 from tui.panels.base import Panel
 
 GUTTER = 4
 """Cells left of the map, for the row's t and the cursor."""
+ONE_LINE = 72
+"""Cells that hold all figures on one line."""
 
 
 class RolloutPanel(Panel):
@@ -51,6 +53,7 @@ falls, see the terminations.
             f" = B {count(info.batch_size)}"
         )
         foot = [self._fill(view, info, width), *self._figures(view, width)]
+        foot = foot[: 3 if height >= 9 else 2]
         map_height = height - len(foot)
         if map_height < 2:
             return foot[:height]
@@ -96,34 +99,21 @@ falls, see the terminations.
 
     def _figures(self, view: RolloutView, width: int) -> list[Line]:
         stored = view.reward[: view.filled]
-        known = stored[np.isfinite(stored)]
+        finite = stored[np.isfinite(stored)]
         low, mean, high = (
-            (known.min(), known.mean(), known.max()) if known.size else (float("nan"),) * 3
+            (finite.min(), finite.mean(), finite.max()) if finite.size else (float("nan"),) * 3
         )
-        parts = [
-            (
-                ("min", number(low, 7, sign=True)),
-                ("mean", number(mean, 7, sign=True)),
-                ("max", number(high, 7, sign=True)),
-            ),
-            (
-                ("x done in", f"{int(view.done[: view.filled].sum()):>3} bins"),
-                ("one bin", f"{max(1, view.num_envs // max(1, view.reward.shape[1]))} worlds"),
-            ),
+        rows = [
+            [
+                labelled("min", known(low, 7, sign=True)),
+                labelled("mean", known(mean, 7, sign=True)),
+                labelled("max", known(high, 7, sign=True)),
+            ],
+            [
+                labelled("x done in", f"{int(view.done[: view.filled].sum()):>3} bins"),
+                labelled("a bin is", f"{-(-view.num_envs // view.reward.shape[1])} worlds"),
+            ],
         ]
-        lines: list[list[Span]] = [[]]
-        for group in parts:
-            for label, value in group:
-                size = len(label) + len(value) + 1
-                used = sum(len(span.text) for span in lines[-1])
-                if used and used + size + 2 > width:
-                    if len(lines) == 2:
-                        break
-                    lines.append([])
-                    used = 0
-                lines[-1] += [
-                    Span("  " if used else ""),
-                    Span(f"{label} ", Role.MUTED),
-                    Span(value),
-                ]
-        return [tuple(line) for line in lines]
+        if width >= ONE_LINE:
+            rows = [[*rows[0], *rows[1]]]
+        return [whole(row, width) for row in rows]

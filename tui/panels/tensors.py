@@ -100,11 +100,8 @@ ratio or losses with finite observations: the learner diverged; lower the learni
             _small_count(tensor.inf),
             num_bytes(tensor.num_bytes),
         ]
-        quiet = (3, 4, 11)
-        spans = [
-            (Span(text, Role.MUTED if index in quiet and role is Role.TEXT else role),)
-            for index, text in enumerate(texts)
-        ]
+        roles = dict.fromkeys((3, 4, 11), Role.MUTED) | dict.fromkeys((0, 9, 10), role)
+        spans = [(Span(text, roles.get(index, Role.TEXT)),) for index, text in enumerate(texts)]
         return row(spans, columns, widths)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from trainer.stages import Phase, Stage
 from trainer.telemetry import SessionView, Snapshot
 from tui.draw.bars import bar
-from tui.draw.numbers import number, percent, short_seconds
+from tui.draw.numbers import known, percent, short_seconds
 from tui.draw.spans import Charset, Line, Role, Span
 from tui.draw.table import Column, layout, row
 from tui.panels.base import Panel
@@ -94,7 +93,7 @@ slow down together: another program uses the machine.
     def _rate(self, width: int) -> Line:
         assert self.session is not None
         now = self.snapshot.steps_per_second
-        head = f"{number(now, 6) if math.isfinite(now) else '-':>6} steps/s  "
+        head = f"{known(now, 6)} steps/s  "
         room = max(0, min(width - len(head), 40))
         past = trend(self.session.history, "Perf/total_fps", room, self.charset)
         return (Span(head, Role.MUTED), Span(past.line, Role.TREND))
