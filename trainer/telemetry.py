@@ -2,10 +2,13 @@
 
 The session thread writes, any other thread reads, and neither waits for the other: a snapshot is
 replaced by reference, arrays inside it are never written again.
+
+NumPy is imported with the first curve, so that the menu is there at once.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -13,14 +16,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from trainer.stages import Stage
 
-Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float32]"
 
 
 class RunState(StrEnum):
@@ -284,15 +288,19 @@ class History:
             for tag, value in metrics.items():
                 if tag not in self._sums:
                     self._make_room(tag)
-                if np.isfinite(value):
+                if math.isfinite(value):
                     self._sums[tag][bin_] += value
                     self._counts[tag][bin_] += 1
-                    self._lows[tag][bin_] = np.fmin(self._lows[tag][bin_], value)
-                    self._highs[tag][bin_] = np.fmax(self._highs[tag][bin_], value)
+                    if not self._lows[tag][bin_] <= value:  # also where it is still NaN
+                        self._lows[tag][bin_] = value
+                    if not self._highs[tag][bin_] >= value:
+                        self._highs[tag][bin_] = value
             self._iterations += 1
 
     def curve(self, tag: str) -> Curve:
         """Return a copy of one metric's curve; empty for a tag that was never seen."""
+        import numpy as np
+
         with self._lock:
             kept = -(-self._iterations // self._stride)
             iteration = self._first + np.arange(kept, dtype=np.int64) * self._stride
@@ -307,6 +315,8 @@ class History:
             )
 
     def _make_room(self, tag: str) -> None:
+        import numpy as np
+
         self._sums[tag] = np.zeros(self._capacity)
         self._counts[tag] = np.zeros(self._capacity, np.int64)
         self._lows[tag] = np.full(self._capacity, np.nan, np.float32)
@@ -314,6 +324,8 @@ class History:
 
     def _thin(self) -> None:
         """Merge neighbouring bins and double the stride."""
+        import numpy as np
+
         half = self._capacity // 2
         for tag in self._sums:
             for store, merge, empty in (
