@@ -1,4 +1,4 @@
-"""Small envs for the tests: real ones from presets, and ones over worlds that only keep a record."""
+"""Small envs for the tests: real ones from presets, and worlds that only keep a record."""
 
 from types import SimpleNamespace
 
@@ -49,7 +49,7 @@ class RecordingScene:
     def bad_worlds(self):
         self.calls.append("bad worlds")
         bad, self.bad = self.bad, torch.zeros_like(self.bad)
-        return bad, {i: "qvel" for i in bad.nonzero().squeeze(1).tolist()}
+        return bad, dict.fromkeys(bad.nonzero().squeeze(1).tolist(), "qvel")
 
     def reset(self, ids):
         self.calls.append(f"scene reset {ids.tolist()}")
