@@ -8,22 +8,40 @@ term exists and takes these numbers.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
-NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-PositiveInt = Annotated[int, Field(ge=1)]
-Range = tuple[FiniteFloat, FiniteFloat]
+from sim.settings import (
+    FiniteFloat,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Range,
+    Settings,
+    UnitInterval,
+)
+from sim.terrain.config import TerrainConfig
 
-
-class Settings(BaseModel):
-    """Base of all settings: frozen, no unknown key, docstrings under the fields feed the help."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+__all__ = [
+    "ActionSettings",
+    "CommandSettings",
+    "CurriculumSettings",
+    "EnvConfig",
+    "EventSettings",
+    "FiniteFloat",
+    "NonNegativeFloat",
+    "ObservationSettings",
+    "PositiveFloat",
+    "PositiveInt",
+    "Range",
+    "RewardSettings",
+    "Settings",
+    "TermSettings",
+    "TerminationSettings",
+    "TerrainConfig",
+    "UnitInterval",
+]
 
 
 class TermSettings(Settings):
@@ -107,23 +125,25 @@ class EnvConfig(Settings):
     """Seconds after which the time limit cuts an episode."""
     env_spacing: PositiveFloat = 2.5
     """Metres between neighbouring worlds' origins on flat ground."""
+    terrain: TerrainConfig | None = None
+    """Generated ground; flat where unset."""
     solver_iterations: PositiveInt = 10
     """Upper limit of the constraint solver's iterations in one tick."""
     solver_ls_iterations: PositiveInt = 20
     """Upper limit of the line-search iterations in one solver iteration."""
-    actions: dict[str, ActionSettings] = {}
+    actions: dict[str, ActionSettings] = Field(default_factory=dict)
     """Action terms; their widths add up to A."""
-    commands: dict[str, CommandSettings] = {}
+    commands: dict[str, CommandSettings] = Field(default_factory=dict)
     """Command terms."""
-    observations: dict[str, dict[str, ObservationSettings]] = {}
+    observations: dict[str, dict[str, ObservationSettings]] = Field(default_factory=dict)
     """Observation groups, each a table of terms that are concatenated in order."""
-    rewards: dict[str, RewardSettings] = {}
+    rewards: dict[str, RewardSettings] = Field(default_factory=dict)
     """Reward terms."""
-    terminations: dict[str, TerminationSettings] = {}
+    terminations: dict[str, TerminationSettings] = Field(default_factory=dict)
     """Termination terms."""
-    events: dict[str, EventSettings] = {}
+    events: dict[str, EventSettings] = Field(default_factory=dict)
     """Event terms."""
-    curriculum: dict[str, CurriculumSettings] = {}
+    curriculum: dict[str, CurriculumSettings] = Field(default_factory=dict)
     """Curriculum terms."""
 
     @property
