@@ -33,6 +33,9 @@ LIGHT = (
     "trainer.telemetry",
 )
 CPU_SECONDS = 0.5
+ATTEMPTS = 5  # the fastest counts: other processes make CPU time longer, never shorter
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # a person's second start finds compiled files
 
 
 def imports(path):
@@ -63,7 +66,7 @@ def run_python(script):
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=ENVIRONMENT,
         text=True,
     )
     output = process.stdout.read()
@@ -101,29 +104,25 @@ from presets.loader import load, to_toml
 @pytest.mark.parametrize("arguments", [["--help"], ["presets"]])
 def test_a_command_is_there_at_once(arguments):
     script = f"import sys, tui.cli\nsys.argv[1:] = {arguments}\ntui.cli.main()"
-    fastest = min(run_python(script)[1] for _ in range(3))
-    assert fastest < CPU_SECONDS
+    assert any(run_python(script)[1] < CPU_SECONDS for _ in range(ATTEMPTS))
+
+
+def open_menu():
+    """Open the real menu in a terminal; returns the CPU seconds it took, and its memory map."""
+    menu = pexpect.spawn(
+        sys.executable, ["-m", "tui"], cwd=ROOT, env=ENVIRONMENT, dimensions=(24, 80), timeout=20
+    )
+    menu.expect("go2_flat")
+    ticks = Path(f"/proc/{menu.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    mapped = Path(f"/proc/{menu.pid}/maps").read_text()
+    menu.send("q")
+    menu.expect(pexpect.EOF)
+    menu.close()
+    assert menu.exitstatus == 0
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), mapped
 
 
 def test_the_menu_is_there_at_once_and_without_an_engine():
-    """Looks at the real program in a terminal: its CPU time, and the libraries it has mapped."""
-    spent = []
-    for _ in range(3):
-        child = pexpect.spawn(
-            sys.executable,
-            ["-m", "tui"],
-            cwd=ROOT,
-            env={**os.environ, "TERM": "xterm-256color"},
-            dimensions=(24, 80),
-            timeout=20,
-        )
-        child.expect("go2_flat")
-        ticks = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        mapped = Path(f"/proc/{child.pid}/maps").read_text()
-        child.send("q")
-        child.expect(pexpect.EOF)
-        child.close()
-        assert child.exitstatus == 0
-        spent.append(sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
-        assert [name for name in ("torch", "mujoco", "warp") if f"/{name}" in mapped] == []
-    assert min(spent) < CPU_SECONDS
+    spent, mapped = open_menu()
+    assert [name for name in (*HEAVY, "numpy") if f"/{name}" in mapped] == []
+    assert spent < CPU_SECONDS or any(open_menu()[0] < CPU_SECONDS for _ in range(ATTEMPTS - 1))
