@@ -64,7 +64,7 @@ class DashboardApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "request_quit", "Quit", show=False, priority=True),
         Binding("ctrl+c", "request_quit", "Quit", show=False, priority=True),
-        Binding("ctrl+z", "explain_suspend", "Suspend", show=False, priority=True),
+        Binding("ctrl+z", "explain_suspend", show=False, priority=True),
     ]
 
     def __init__(

@@ -12,6 +12,7 @@ from textual.widgets import ContentSwitcher, Footer
 from trainer.telemetry import Command, RunState, SessionView, Snapshot
 from tui.panels import (
     CurvePanel,
+    EpisodeLengthPanel,
     EventsPanel,
     Header,
     HealthPanel,
@@ -60,10 +61,11 @@ class DashboardScreen(SizedScreen):
         Binding("t", "tensors", "Tensors", tooltip="List the tensors of the stage paused behind"),
         Binding("c", "checkpoint", "Checkpoint", tooltip="Save the last complete iteration"),
         *(
-            Binding(str(number), f"view('{name}')", name.capitalize(), show=False)
+            Binding(str(number), f"view('{name}')", "Views", show=False)
             for number, name in enumerate(VIEWS, start=1)
         ),
         Binding("8", "view('failure')", "Failure", show=False),
+        Binding("enter", "pause_for_tensors", "Pause to list tensors", show=False),
         Binding("left", "turn(-1)", "Previous view", show=False),
         Binding("right", "turn(1)", "Next view", show=False),
         Binding("z", "zoom", "Zoom", show=False, tooltip="Fill the screen with the focused panel"),
@@ -85,17 +87,23 @@ class DashboardScreen(SizedScreen):
             Container(
                 RolloutPanel(id="overview-rollout"),
                 CurvePanel(id="overview-curve"),
+                LearningRatePanel(id="overview-rate"),
+                RatioPanel(id="overview-ratio"),
                 HealthPanel(id="overview-health"),
                 RewardTermsPanel(id="overview-rewards"),
                 TerminationsPanel(id="overview-terminations"),
-                LearningRatePanel(id="overview-rate"),
-                RatioPanel(id="overview-ratio"),
+                EpisodeLengthPanel(id="overview-length"),
                 TimingPanel(id="overview-timing"),
                 MetricsPanel(id="overview-metrics"),
                 EventsPanel(id="overview-events"),
                 id="overview",
             ),
-            Container(RolloutPanel(id="rollout-panel"), id="rollout"),
+            Container(
+                RolloutPanel(id="rollout-panel"),
+                TerminationsPanel(id="rollout-terminations"),
+                EpisodeLengthPanel(id="rollout-length"),
+                id="rollout",
+            ),
             Container(
                 LearningRatePanel(id="update-rate"),
                 RatioPanel(id="update-ratio"),
@@ -107,6 +115,7 @@ class DashboardScreen(SizedScreen):
             ),
             Container(
                 TerminationsPanel(id="episodes-terminations"),
+                EpisodeLengthPanel(id="episodes-length"),
                 MetricsPanel(id="episodes-metrics"),
                 id="episodes",
             ),
@@ -152,7 +161,9 @@ class DashboardScreen(SizedScreen):
             self.refresh_bindings()
 
     def on_mount(self) -> None:
-        """Show what is known so far."""
+        """Let every panel be zoomed and explained, and show what is known so far."""
+        for panel in self.query("ContentSwitcher Panel"):
+            panel.can_focus = True
         self._draw()
 
     def on_resize(self) -> None:
@@ -167,7 +178,7 @@ class DashboardScreen(SizedScreen):
             self._show_status()
 
     def _show_status(self) -> None:
-        self.query_one(StatusLine).show(self.snapshot, leaving=self._leaving)
+        self.query_one(StatusLine).show(self.snapshot, self.view, leaving=self._leaving)
         self.query_one(ViewBar).show(self.view, failed=self.snapshot.failure is not None)
 
     # Keys.
@@ -182,6 +193,8 @@ class DashboardScreen(SizedScreen):
                 return at_work and not paused
             case "run":
                 return at_work and paused
+            case "pause_for_tensors":
+                return at_work and not paused and self.view == "tensors"
             case "step_stage" | "step_phase" | "step_iteration" | "checkpoint":
                 return at_work
             case "tensors":
@@ -193,6 +206,10 @@ class DashboardScreen(SizedScreen):
 
     def action_pause(self) -> None:
         """Pause behind the stage that runs now."""
+        self._command(Command.PAUSE)
+
+    def action_pause_for_tensors(self) -> None:
+        """Pause, so that there are tensors to list."""
         self._command(Command.PAUSE)
 
     def action_run(self) -> None:
@@ -254,8 +271,9 @@ class DashboardScreen(SizedScreen):
         """Explain keys, stages and the focused panel."""
         from tui.screens.help import HelpScreen
 
-        topic = self.focused if isinstance(self.focused, Panel) else None
-        self.app.push_screen(HelpScreen(self.active_bindings, topic))
+        topics = [self.focused] if isinstance(self.focused, Panel) else []
+        topics += [panel for panel in self.query(Panel) if is_shown(panel) and panel not in topics]
+        self.app.push_screen(HelpScreen(self.active_bindings, topics))
 
     def _command(self, command: Command) -> None:
         self.app.command(command)

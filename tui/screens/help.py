@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from rich.markdown import Markdown
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
@@ -31,8 +32,8 @@ class HelpScreen(ModalScreen[None]):
     """Closed by esc, q or ?.
 
     Args:
-        bindings: the keys that mean something on the screen behind.
-        topic: the focused panel, if any.
+        keys: the keys that mean something on the screen behind.
+        panels: those to explain, the focused one first.
     """
 
     CSS_PATH = "help.tcss"
@@ -40,27 +41,29 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,enter,space", "dismiss", "Close"),
     ]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding], topic: Panel | None) -> None:
+    def __init__(self, keys: Mapping[str, ActiveBinding], panels: Sequence[Panel]) -> None:
         super().__init__()
-        self._bindings = bindings
-        self._topic = topic
+        self._keys = keys
+        self._texts = dict.fromkeys(panel.HELP for panel in panels if panel.HELP)
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
+        """Yield keys and stages, then a section for each panel."""
         with VerticalScroll(id="page"):
-            yield Static(self._text())
+            yield Static(self.summary())
+            for text in self._texts:
+                yield Static(Markdown(text.strip()), classes="panel")
 
-    def _text(self) -> Content:
-        parts: list[Content] = []
-        if self._topic is not None and self._topic.HELP:
-            parts += [Content(self._topic.HELP.strip()), Content("")]
-        parts.append(_heading("Keys"))
-        parts += [Content(f"  {key:<12} {what}") for key, what in key_table(self._bindings)]
-        parts += [Content(""), _heading("The seven stages of an iteration")]
-        parts += [Content(f"  {stage.value} {stage.label:<9} {STAGES[stage]}") for stage in Stage]
-        if self._topic is None:
-            parts += [Content(""), Content("tab chooses a panel; ? then explains that panel too.")]
-        return Content("\n").join(parts)
+    def summary(self) -> Content:
+        """Return the tables of keys and stages."""
+        return Content("\n").join(
+            [
+                _heading("Keys"),
+                *(Content(f"  {key:<14} {what}") for key, what in key_table(self._keys)),
+                Content(""),
+                _heading("The seven stages of an iteration"),
+                *(Content(f"  {stage.value} {stage.label:<9} {STAGES[stage]}") for stage in Stage),
+            ]
+        )
 
 
 def _heading(text: str) -> Content:
@@ -68,13 +71,13 @@ def _heading(text: str) -> Content:
 
 
 def key_table(bindings: Mapping[str, ActiveBinding]) -> list[tuple[str, str]]:
-    """List keys and what they do, keys of one meaning in one row.
+    """List keys and what they do: those of the footer first, keys of one meaning in one row.
 
     Args:
         bindings: as a screen's `active_bindings`.
     """
     rows: dict[str, list[str]] = {}
-    for key, active in bindings.items():
+    for key, active in sorted(bindings.items(), key=lambda item: not item[1].binding.show):
         binding = active.binding
         what = binding.tooltip or binding.description
         if active.enabled and what and not binding.system:

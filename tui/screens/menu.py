@@ -57,7 +57,7 @@ class MenuScreen(SizedScreen):
         self._load = load
         self._start = start
         self._device = device
-        self._name = self._names[0]
+        self._preset = self._names[0]
         self._own: dict[str, int] = {}
         self._problem = ""
 
@@ -91,7 +91,7 @@ class MenuScreen(SizedScreen):
         """Show the first preset."""
         for field in self.query(Input):
             field.cursor_blink = False
-        self._choose(self._name)
+        self._choose(self._preset)
 
     def on_resize(self) -> None:
         """Fold the text anew."""
@@ -133,19 +133,19 @@ class MenuScreen(SizedScreen):
 
     def action_reset(self) -> None:
         """Take the preset's own sizes again."""
-        self._choose(self._name)
+        self._choose(self._preset)
 
     def action_start(self) -> None:
         """Start the run as described."""
         try:
-            self._start(self._name, self.settings())
+            self._start(self._preset, self.settings())
         except (PresetError, RunDirError) as error:
             self._show_problem(str(error))
 
     # Showing.
 
     def _choose(self, name: str) -> None:
-        self._name = name
+        self._preset = name
         try:
             preset = self._load(name, [])
         except PresetError as error:
@@ -165,19 +165,19 @@ class MenuScreen(SizedScreen):
         if not self._own:
             return
         try:
-            preset = self._load(self._name, self.settings())
+            preset = self._load(self._preset, self.settings())
         except PresetError as error:
             self._show_problem(str(error))
             return
         self._show_problem("")
         width = self.query_one("#scroll").size.width
         details = preset_text(preset, self._device, max(40, width - 2))
-        self._show_text(preset.description or self._name, details)
+        self._show_text(preset.description or self._preset, details)
 
     def _show_text(self, about: str, details: Content) -> None:
         self.query_one("#about", Static).update(about)
         self.query_one("#details", Static).update(details)
-        self.query_one("#command", Static).update(command_line(self._name, self.settings()))
+        self.query_one("#command", Static).update(command_line(self._preset, self.settings()))
 
     def _show_problem(self, problem: str) -> None:
         self._problem = problem

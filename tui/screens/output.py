@@ -21,7 +21,7 @@ class OutputTail(Static):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
-        self._size = -1
+        self._bytes = -1
 
     def show(self, snapshot: Snapshot, session: SessionView) -> None:
         """Show as many of the last lines as fit, if there are new ones."""
@@ -30,15 +30,15 @@ class OutputTail(Static):
         log = Path(snapshot.info.run_dir) / "log.txt"
         try:
             size = log.stat().st_size
-            if size != self._size:
-                self._size = size
+            if size != self._bytes:
+                self._bytes = size
                 self.update(Content("\n".join(last_lines(log, max(1, self.size.height)))))
         except OSError:
             self.update(Content(""))
 
     def on_resize(self) -> None:
         """Read again: another number of lines fits."""
-        self._size = -1
+        self._bytes = -1
 
 
 def last_lines(path: Path, count: int) -> list[str]:

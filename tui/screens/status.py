@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual.content import Content
 from textual.widgets import Static
 
@@ -21,17 +23,23 @@ class ViewBar(Static):
         if self._shown == (view, failed):
             return
         self._shown = (view, failed)
-        names = [*self._views, "failure"] if failed else [*self._views]
-        parts: list[Content] = []
-        for number, name in enumerate(names, start=1):
-            parts.append(_tab(f"{number} {name.capitalize()}", marked=name == view))
+        tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
+        if failed:
+            tabs["failure"] = "8 Failure"
         if view == "tensors":
-            parts.append(_tab("t Tensors", marked=True))
-        self.update(Content("").join(parts))
+            tabs["tensors"] = "t Tensors"
+        self.update(tab_line(tabs, view))
 
 
-def _tab(text: str, *, marked: bool) -> Content:
-    return Content.styled(f"[{text}]", "bold $accent") if marked else Content(f" {text} ")
+def tab_line(tabs: Mapping[str, str], marked: str) -> Content:
+    """Write tabs in a row, one cell apart; brackets stand in the gaps beside the marked one."""
+    line, gap = Content(""), " "
+    for name, text in tabs.items():
+        if name == marked:
+            line, gap = line + Content.styled(f"[{text}]", "bold $accent"), ""
+        else:
+            line, gap = line + Content(f"{gap}{text}"), " "
+    return line
 
 
 class StatusLine(Static):
@@ -41,19 +49,20 @@ class StatusLine(Static):
         super().__init__(id=id, markup=False)
         self._text = ""
 
-    def show(self, snapshot: Snapshot, *, leaving: bool) -> None:
+    def show(self, snapshot: Snapshot, view: str, *, leaving: bool) -> None:
         """Say it for this snapshot."""
-        text, style = status(snapshot, leaving=leaving)
+        text, style = status(snapshot, view, leaving=leaving)
         if text != self._text:
             self._text = text
             self.update(Content.styled(text, style))
 
 
-def status(snapshot: Snapshot, *, leaving: bool) -> tuple[str, str]:
+def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
     """Return the line that says where a run stands, and its style.
 
     Args:
         snapshot: the run's newest.
+        view: what is on show.
         leaving: whether a person has ended the run.
     """
     stage = snapshot.position.stage.label
@@ -71,5 +80,7 @@ def status(snapshot: Snapshot, *, leaving: bool) -> tuple[str, str]:
             return f"starting: {snapshot.progress}", "$accent"
     if snapshot.pending:
         return snapshot.pending, "$accent"
+    if view == "tensors":
+        return "Tensors can be read while the loop is paused: enter pauses it", "bold $accent"
     notes = snapshot.info.notes if snapshot.info is not None else ()
     return "  ·  ".join(notes), "dim"
