@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from presets.loader import Resolved, to_toml
 from presets.problems import PresetError, did_you_mean
 from presets.schema import Preset
-from trainer.rundir import RunDir, default_path
+from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.session import Session
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def new_session(
         name: the last part of that.
 
     Raises:
-        trainer.rundir.RunDirError: the folder holds a run already, or cannot be written.
+        PresetError: the folder holds a run already, or cannot be written.
     """
     preset, notes = resolved.preset, []
     if device.note:
@@ -84,12 +84,15 @@ def new_session(
     if preset.trainer.seed is None:
         preset = _with_drawn_seed(preset)
         notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
-    path = run_dir or default_path(preset.name, name)
+    try:
+        folder = RunDir.create(run_dir or default_path(preset.name, name), to_toml(preset))
+    except RunDirError as error:
+        raise PresetError([str(error)]) from None
     return Session(
         preset.name,
         lambda: build_env(preset, device),
         preset.trainer,
-        RunDir.create(path, to_toml(preset)),
+        folder,
         device.name,
         tuple(notes),
     )

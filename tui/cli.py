@@ -184,14 +184,11 @@ def check_folder_name(name: str, run_dir: Path | None) -> None:
 def refusing_bad_input() -> Iterator[None]:
     """Turn what a person can put right into sentences and exit code 2."""
     from presets.problems import PresetError
-    from trainer.rundir import RunDirError
 
     try:
         yield
     except PresetError as error:
         refuse(error.messages)
-    except RunDirError as error:
-        refuse([str(error)])
 
 
 def refuse(messages: list[str]) -> NoReturn:

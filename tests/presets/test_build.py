@@ -10,7 +10,6 @@ from presets import build
 from presets.build import Device, build_env, new_session, resolve_device
 from presets.loader import load
 from presets.problems import PresetError
-from trainer.rundir import RunDirError
 
 
 def set_machine(monkeypatch, driver=True, gpus=1, cuda="13.0", visible=None):
@@ -100,7 +99,7 @@ def test_a_given_seed_is_kept_and_a_gpu_run_promises_no_bits(tmp_path):
 def test_a_folder_that_holds_a_run_is_refused(tmp_path):
     resolved = load("tiny")
     new_session(resolved, Device("cpu"), tmp_path / "run")
-    with pytest.raises(RunDirError, match="another run"):
+    with pytest.raises(PresetError, match="another run"):
         new_session(resolved, Device("cpu"), tmp_path / "run")
 
 
