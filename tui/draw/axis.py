@@ -14,6 +14,9 @@ from tui.draw.numbers import number
 GUTTER = 8
 """Cells left of every chart: seven for a label, one for the axis, so that charts line up."""
 
+HUGE = 1e300
+"""Values beyond are drawn at the edge."""
+
 
 @dataclass(frozen=True)
 class Guide:
@@ -42,13 +45,15 @@ class Scale:
         shown = array[np.isfinite(array) & ((array > 0) | (not log))]
         if shown.size == 0:
             return cls(0.1 if log else 0.0, 1.0, log)
-        low, high = float(shown.min()), float(shown.max())
+        # Room for the arithmetic below at both ends of the range of a float.
+        low, high = float(max(shown.min(), -HUGE)), float(min(shown.max(), HUGE))
+        low, high = min(low, HUGE), max(high, -HUGE)
         if log:
             if high / low < 1.02:
-                low, high = max(low / 2, 5e-324), min(high * 2, 1.7e308)
+                low, high = max(low / 2, 5e-324), high * 2
         elif high - low <= 1e-6 * max(abs(low), abs(high)):
             room = max(abs(low) * 0.05, 1e-3 if low else 1.0)
-            low, high = max(low - room, -1.7e308), min(high + room, 1.7e308)
+            low, high = low - room, high + room
         return cls(low, high, log)
 
     def position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

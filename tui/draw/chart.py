@@ -97,8 +97,7 @@ def line_chart(
     if width <= 0 or height <= 0:
         return block((), width, height)
     if height < 3 or width < GUTTER + 4:
-        text = sparkline(ys, width, charset)
-        return block([(Span(text, role),)], width, height)
+        return block([(Span(sparkline(ys, width, charset), role),)], width, height)
     raster = RASTERS[charset]
     labelled = height >= 5
     plot_width, plot_height = width - GUTTER, height - 1 - labelled
@@ -271,7 +270,7 @@ def _with_gutter(
 def _x_axis(broken: NDArray[np.bool_], across: int, charset: Charset) -> Line:
     """Draw the x axis with an "x" under each value that could not be shown."""
     corner, line = ("+", "-") if charset is Charset.ASCII else ("└", "─")
-    marked = broken.reshape(-1, across).any(axis=1).tolist()
+    marked = np.add.reduceat(broken.astype(np.int64), np.arange(0, broken.size, across)).tolist()
     text = ["x" if mark else line for mark in marked]
     roles = [Role.ERROR if mark else Role.MUTED for mark in marked]
     return (Span(" " * (GUTTER - 1) + corner, Role.MUTED), *runs(text, roles))

@@ -108,13 +108,19 @@ def _resample_rows(array: NDArray[np.float64], rows: int) -> NDArray[np.float64]
     if rows <= 0 or have == 0:
         return np.full((max(rows, 0), array.shape[1]), np.nan)
     if rows >= have:
-        return array[np.arange(rows) * have // rows]
+        grown: NDArray[np.float64] = array[np.arange(rows) * have // rows]
+        return grown
     starts = np.arange(rows) * have // rows
     finite = np.isfinite(array)
     counts = np.add.reduceat(finite.astype(np.int64), starts, axis=0)
     each = np.repeat(counts, np.diff(np.append(starts, have)), axis=0)
     shares = np.where(finite, array, 0.0) / np.maximum(each, 1)
     return np.where(counts > 0, np.add.reduceat(shares, starts, axis=0), np.nan)
+
+
+def whole_cells(count: int, room: int) -> int:
+    """Return how many cells show `count` values in `room`: a multiple of it, or all of the room."""
+    return min(room, count * max(1, room // count))
 
 
 def heat_map(
@@ -132,7 +138,7 @@ def heat_map(
     Args:
         values: any floats, [R, C].
         width: cells.
-        height: lines; each shows two rows in half blocks, or one in shades.
+        height: lines; each holds two rows in half blocks, or one in shades.
         marks: cells to mark with an "x", bool [R, C].
         palette: which colours stand for which values.
         shades: use shade characters, legible without colour, instead of coloured half blocks.
@@ -145,8 +151,8 @@ def heat_map(
     if width <= 0 or height <= 0 or matrix.ndim != 2 or matrix.size == 0:
         return block((), width, height)
     shades = shades or charset is Charset.ASCII
-    columns = min(width, matrix.shape[1] * max(1, width // matrix.shape[1]))
-    rows = min(matrix.shape[0], height * (1 if shades else 2))
+    rows = whole_cells(matrix.shape[0], height * (1 if shades else 2))
+    columns = whole_cells(matrix.shape[1], width)
     small = resample(matrix, rows, columns)
     marked = np.zeros((rows, columns), bool)
     if marks is not None:

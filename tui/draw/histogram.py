@@ -37,7 +37,8 @@ def rebin(edges: ArrayLike, counts: ArrayLike, num_columns: int) -> NDArray[np.f
         return np.zeros(num_columns)
     cumulative = np.concatenate([[0.0], np.cumsum(mass)])
     targets = np.linspace(bounds[0], bounds[-1], num_columns + 1)
-    return np.diff(np.interp(targets, bounds, cumulative)).clip(0)
+    spread: NDArray[np.float64] = np.diff(np.interp(targets, bounds, cumulative))
+    return spread.clip(0.0)
 
 
 def histogram(

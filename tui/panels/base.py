@@ -122,7 +122,8 @@ class Panel(Widget):
     @property
     def colourless(self) -> bool:
         """Whether colours are missing or too few for a heat map."""
-        return self.app.no_color or self.app.console.color_system in (None, "standard")
+        few = self.app.console.color_system in (None, "standard")
+        return self.app.no_color or (few and not self.app.is_headless)
 
     def on_mount(self) -> None:
         """Use a border that the charset has."""

@@ -43,7 +43,7 @@ found and the preset's CPU table applies.
 """
 
     DEFAULT_CSS = """
-    Header { height: 2; border: none; padding: 0 1; }
+    Header, Header.-ascii { height: 2; border: none; }
     """
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:

@@ -9,7 +9,7 @@ import numpy as np
 
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
-from tui.draw.heat import heat_map
+from tui.draw.heat import heat_map, whole_cells
 from tui.draw.numbers import count, known
 from tui.draw.spans import Charset, Line, Role, Span, beside, fit, labelled, whole
 from tui.panels.base import Panel
@@ -64,7 +64,7 @@ falls, see the terminations.
         shades = self.colourless or self.charset is Charset.ASCII
         reward = view.reward.copy()
         reward[view.filled :] = np.nan
-        rows = min(steps, height * (1 if shades else 2))
+        rows = whole_cells(steps, height * (1 if shades else 2))
         lines = -(-rows // (1 if shades else 2))
         per_line = steps / max(lines, 1)
         room = max(width - GUTTER, 0)

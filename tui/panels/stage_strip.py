@@ -70,7 +70,7 @@ A pause takes effect at the next boundary between two stages; the line below say
 """
 
     DEFAULT_CSS = """
-    StageStrip { height: 3; border: none; padding: 0 1; }
+    StageStrip, StageStrip.-ascii { height: 3; border: none; }
     """
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
