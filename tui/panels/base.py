@@ -245,11 +245,11 @@ class ScrollingPanel(Panel, can_focus=True):
         self._first = min(self._first, last)
         above, below = self._first, last - self._first
         hidden = [f"{n} {where}" for n, where in ((above, "above"), (below, "below")) if n]
-        self.caption(subtitle=" · ".join(hidden) if hidden else self.note())
+        self.caption(subtitle=" · ".join([*hidden, note] if (note := self.note()) else hidden))
         return [*head, *rows[self._first : self._first + self._shown]]
 
     def note(self) -> str:
-        """Return the border subtitle while every row is shown."""
+        """Return what else the lower border says."""
         return ""
 
     def action_scroll_rows(self, rows: int) -> None:
