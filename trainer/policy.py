@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from trainer.config import Activation, ActorConfig, CriticConfig
+from trainer.linear import Linear
 from trainer.normalizer import EmpiricalNormalizer
 
 MAX_STD = 1e6
@@ -151,6 +152,7 @@ class Actor(nn.Module):
 
     def act(self, obs: Tensor, generator: torch.Generator) -> Sample:
         """Draw an action for each row of `obs` [N, O]; noise comes from `generator` alone."""
+        self.project_std()  # a parameter set from outside must not stop a rollout
         mean, std = self(obs)
         noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
         action = mean + std * noise
@@ -211,5 +213,5 @@ def _mlp(
     """Linear layers with activations between them, initialised as PyTorch does."""
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise((num_inputs, *hidden_dims)):
-        layers += [nn.Linear(width_in, width_out), _ACTIVATIONS[activation]()]
-    return nn.Sequential(*layers, nn.Linear((num_inputs, *hidden_dims)[-1], num_outputs))
+        layers += [Linear(width_in, width_out), _ACTIVATIONS[activation]()]
+    return nn.Sequential(*layers, Linear((num_inputs, *hidden_dims)[-1], num_outputs))
