@@ -382,6 +382,11 @@ async def test_reward_terms_state_their_unit_and_episode_sum():
     assert total[-2] == "+25.00"
 
 
+async def test_the_unit_stays_when_rows_do_not_fit():
+    text = await shown(panels.RewardTermsPanel, FakeSession(), (50, 9))
+    assert "6 below · per second of the 20 s limit" in text[-1]
+
+
 async def test_reward_terms_sort_by_size():
     session = FakeSession()
     app = Stage1(panels.RewardTermsPanel)

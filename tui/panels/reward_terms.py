@@ -69,10 +69,10 @@ policy; lower its weight. A term that stays exactly 0 may have weight 0 or never
         """Say what the numbers mean."""
         info = self.snapshot.info
         limit = info.max_episode_length * info.step_dt if info is not None else math.nan
-        order = "largest first" if self._sorted else "preset's order"
+        order = " · sorted" if self._sorted else ""
         if not self._terms():
             return ""
-        return f"per second of the {limit:g} s limit · {order}"
+        return f"per second of the {limit:g} s limit{order}"
 
     def head(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the titles."""
