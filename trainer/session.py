@@ -401,6 +401,7 @@ class Session:
             step_dt=env.step_dt,
             max_episode_length=env.max_episode_length,
             clip_param=config.clip_param,
+            max_grad_norm=config.max_grad_norm,
             desired_kl=config.desired_kl if config.schedule == "adaptive" else None,
             notes=self._notes,
         )
