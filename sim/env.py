@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ from sim.managers.event import EventManager
 from sim.managers.observation import ObservationManager
 from sim.managers.reward import RewardManager
 from sim.managers.termination import TerminationManager
+from sim.physics.base import Listener
 from sim.scene import Scene
 from sim.terms.registry import load_terms
 
@@ -36,6 +38,8 @@ class Feedback(NamedTuple):
     """Tag to value, over the worlds that finished on this step; empty if none did."""
     faults: tuple[str, ...] = ()
     """One sentence for each world that went bad and was reset on this step."""
+    counts: Mapping[str, float | Tensor] = MappingProxyType({})
+    """Tag to how often something happened on this step; the trainer adds up an iteration."""
 
 
 class ManagerBasedEnv:
@@ -52,13 +56,19 @@ class ManagerBasedEnv:
         device: Where all tensors live.
         seed: Seed of all randomness of the worlds.
         scene: The worlds, if they exist already.
+        listener: Who is told what the physics engine is doing.
 
     Raises:
         ValueError: The robot lacks something that a term names.
     """
 
     def __init__(
-        self, config: EnvConfig, device: str, seed: int, scene: Scene | None = None
+        self,
+        config: EnvConfig,
+        device: str,
+        seed: int,
+        scene: Scene | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.config = config
         self.device = torch.device(device)
@@ -66,7 +76,7 @@ class ManagerBasedEnv:
         self.step_dt = config.step_dt
         self.max_episode_length = config.max_episode_length
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.scene = scene or Scene(config, self.device, self.generator)
+        self.scene = scene or Scene(config, self.device, self.generator, listener)
 
         self.all_ids = torch.arange(self.num_envs, device=self.device)
         self.episode_length = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
@@ -131,10 +141,11 @@ class ManagerBasedEnv:
         terminated, time_outs = self.terminations.terminated, self.terminations.time_outs
 
         finished = (terminated | time_outs).nonzero().squeeze(1)
-        log = self._reset(finished) if len(finished) else {}
+        log = self._reset(finished, bad if faults else None) if len(finished) else {}
+        counts = self.curriculum.counts if len(finished) else {}
         self.commands.compute()
         self.events.apply_interval()
-        return Feedback(reward, terminated, time_outs, log, faults)
+        return Feedback(reward, terminated, time_outs, log, faults, dict(counts))
 
     def _advance(self) -> None:
         """Make the physics ticks of one env step under the present action."""
@@ -153,11 +164,11 @@ class ManagerBasedEnv:
             for world, quantity in quantities.items()
         )
 
-    def _reset(self, ids: Tensor) -> dict[str, float | Tensor]:
+    def _reset(self, ids: Tensor, bad: Tensor | None) -> dict[str, float | Tensor]:
         """End the episodes of these worlds and start their next ones; return the log."""
         # Before anything is reset: the rules read where the old episode ended, and under which
-        # command.
-        self.curriculum.compute(ids)
+        # command. A bad world's place is not where a robot walked to.
+        self.curriculum.compute(ids if bad is None else ids[~bad[ids]])
         return self._restart(ids)
 
     def _restart(self, ids: Tensor) -> dict[str, float | Tensor]:
@@ -210,7 +221,11 @@ class ManagerBasedEnv:
 
 
 def make_env(
-    config: EnvConfig, device: str, seed: int, own_terms: Sequence[Path] = ()
+    config: EnvConfig,
+    device: str,
+    seed: int,
+    own_terms: Sequence[Path] = (),
+    listener: Listener | None = None,
 ) -> ManagerBasedEnv:
     """Make and reset the env that `config` describes.
 
@@ -219,6 +234,7 @@ def make_env(
         device: Where all tensors live, such as "cpu".
         seed: Seed of all randomness of the worlds.
         own_terms: Python files with a person's own terms.
+        listener: Who is told what the physics engine is doing.
 
     Raises:
         ValueError: The settings name something that does not exist; says what and where.
@@ -230,4 +246,4 @@ def make_env(
         importlib.import_module(f"sim.terms.{kind}")
     for path in own_terms:
         load_terms(path)
-    return ManagerBasedEnv(config, device, seed)
+    return ManagerBasedEnv(config, device, seed, listener=listener)

@@ -12,10 +12,12 @@ from torch import Tensor
 
 from sim.config import EnvConfig
 from sim.contacts import Contacts
-from sim.physics.base import Physics
-from sim.physics.cpu import CpuPhysics
+from sim.physics import make_physics
+from sim.physics.base import Listener, Physics
 from sim.robot import Robot
 from sim.robots import find_robot
+from sim.terrain.height_field import compile_on_terrain
+from sim.terrain.terrain import Terrain
 
 CONTACT_HISTORY = 3
 """Ticks of contact force that are kept at least (as Isaac Lab's contact sensor)."""
@@ -33,13 +35,18 @@ class Scene:
         config: The env's settings.
         device: Where tensors live.
         generator: The env's source of random numbers.
+        listener: Who is told what the engine is doing.
 
     Raises:
         ValueError: The settings name an unknown robot.
     """
 
     def __init__(
-        self, config: EnvConfig, device: torch.device | str, generator: torch.Generator
+        self,
+        config: EnvConfig,
+        device: torch.device | str,
+        generator: torch.Generator,
+        listener: Listener | None = None,
     ) -> None:
         description = find_robot(config.robot)
         self.num_envs = config.num_envs
@@ -51,13 +58,22 @@ class Scene:
         self.physics_dt = config.physics_dt
         """Seconds of one tick."""
 
-        model = mujoco.MjModel.from_xml_path(str(description.mjcf))
+        self.terrain = (
+            Terrain(config.terrain, config.num_envs, generator) if config.terrain else None
+        )
+        """The generated ground; None where it is flat."""
+        spec = mujoco.MjSpec.from_file(str(description.mjcf))
+        model = compile_on_terrain(spec, self.terrain.map) if self.terrain else spec.compile()
         model.opt.timestep = config.physics_dt
         model.opt.iterations = config.solver_iterations
         model.opt.ls_iterations = config.solver_ls_iterations
-        self.physics: Physics = CpuPhysics(model, config.num_envs)
+        self.physics: Physics = make_physics(model, config.num_envs, self.device, listener)
         """The engine."""
-        self.env_origins = flat_origins(config.num_envs, config.env_spacing).to(self.device)
+        self.env_origins = (
+            self.terrain.env_origins
+            if self.terrain
+            else flat_origins(config.num_envs, config.env_spacing).to(self.device)
+        )
         """Where the worlds stand, [N, 3] m."""
         self.robot = Robot(description, self.physics, self.env_origins)
         """The robot of every world."""
@@ -129,17 +145,22 @@ class Scene:
 
     def state_dict(self) -> dict[str, Any]:
         """All that an exact continuation needs."""
-        return {
+        state = {
             "physics": self.physics.state_dict(),
             "robot": self.robot.state_dict(),
             "contacts": self.contacts.state_dict(),
             "env_origins": self.env_origins.clone(),
         }
+        if self.terrain is not None:
+            state["terrain"] = self.terrain.state_dict()
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned."""
         self.physics.load_state_dict(state["physics"])
         self.env_origins.copy_(state["env_origins"])
+        if self.terrain is not None:
+            self.terrain.load_state_dict(state["terrain"])
         self.robot.load_state_dict(state["robot"])
         self.contacts.load_state_dict(state["contacts"])
 

@@ -11,6 +11,32 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class PhysicsError(RuntimeError):
+    """An engine cannot be trusted, or cannot go on; says why."""
+
+
+class Listener(Protocol):
+    """Who is told what an engine is doing; may be called from another thread."""
+
+    def progress(self, text: str) -> None:
+        """What is being waited for now; takes the place of what was said before."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """A sentence that a person should be able to read later too."""
+        ...
+
+
+class Nobody:
+    """A `Listener` that does not listen."""
+
+    def progress(self, text: str) -> None:
+        """Forget it."""
+
+    def notice(self, text: str) -> None:
+        """Forget it."""
+
+
 class Physics(Protocol):
     """N worlds of one model, advanced together, tick by tick.
 
