@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from typing import TypeGuard, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -146,16 +147,22 @@ def _fields_at(path: Path) -> list[str]:
     model: type[BaseModel] = Preset
     for part in path:
         annotation = model.model_fields[part].annotation
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        # a table that may be left out is a union with None
+        tables = [kind for kind in (annotation, *get_args(annotation)) if _is_model(kind)]
+        if not tables:
             return []
-        model = annotation
+        model = tables[0]
     return list(model.model_fields)
+
+
+def _is_model(annotation: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _fixed_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if _is_model(annotation):
             yield from _fixed_keys(annotation, f"{prefix}{name}.")
         else:
             yield prefix + name

@@ -13,6 +13,7 @@ from sim.config import EnvConfig, TerminationSettings, TermSettings
 from sim.names import match_names
 from sim.robots import ROBOTS
 from sim.signatures import KINDS, REQUIRED, Param, Terms, TermSignature, read_terms
+from sim.terrain.config import FLOOR
 from sim.values import choices, complaint
 
 __all__ = [
@@ -31,8 +32,8 @@ _TERMS = Path(__file__).parent / "terms"
 PARTS = {"Joints": "joint", "Bodies": "body", "ContactBodies": "contact sensor"}
 """Parameter types that pick parts of the robot by patterns of their names, and what they pick."""
 
-NEEDS_TERRAIN = ("terrain_levels_vel",)
-"""Curriculum terms that move worlds between terrain levels."""
+NEEDS_TERRAIN = ("terrain_levels_vel", "height_scan")
+"""Terms that mean nothing on flat ground."""
 
 TIME_LIMIT_NAMES = ("time_out", "timeout", "time_limit")
 """Terminations of these names are time limits, and must say so."""
@@ -94,10 +95,13 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
         yield Problem(("env", "actions"), "at least one action is needed")
     if not any(config.observations.values()):
         yield Problem(("env", "observations"), "at least one observation is needed")
+    if config.terrain is not None and config.robot in ROBOTS and not _has_floor(config.robot):
+        yield Problem(("env", "terrain"), f"the {config.robot} does not stand on the ground")
     for path, settings in _entries(config):
         kind, name = path[1], settings.term or path[-1]
-        if kind == "curriculum" and name in NEEDS_TERRAIN:
-            yield Problem(path, f"'{name}' needs terrain with levels; the ground here is flat")
+        if name in NEEDS_TERRAIN and config.terrain is None:
+            message = f"'{name}' needs terrain with levels (env.terrain); the ground here is flat"
+            yield Problem(path, message)
         elif name not in terms[kind]:
             where = path if settings.term is None else (*path, "term")
             article = "an" if _SINGULAR[kind][0] in "aeo" else "a"
@@ -164,6 +168,13 @@ def _check_own_keys(path: tuple[str, ...], name: str, settings: TermSettings) ->
             (*path, "time_out"),
             "a time limit needs time_out = true; else its endings would be taken for falls",
         )
+
+
+@functools.cache
+def _has_floor(robot: str) -> bool:
+    """Whether a robot's model has the floor that terrain takes the place of."""
+    geoms = ElementTree.parse(ROBOTS[robot].mjcf).getroot().iterfind("worldbody/geom")
+    return any(geom.get("name") == FLOOR for geom in geoms)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Feedback(NamedTuple):
     """Tag to value, as means over the worlds that finished on this step; empty if none did."""
     faults: tuple[str, ...] = ()
     """One sentence for each world that went bad and was reset on this step."""
+    counts: Mapping[str, float | Tensor] = MappingProxyType({})
+    """Tag to how often something happened on this step; the trainer adds up an iteration."""
 
 
 class Env(Protocol):

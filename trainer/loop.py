@@ -101,6 +101,7 @@ class Trainer:
         self.completed_iterations = 0
         self.position = Position()
         self._logs: list[Mapping[str, float | Tensor]] = []
+        self._counts: list[Mapping[str, float | Tensor]] = []
         self._faults: list[str] = []
         self._target_metrics: dict[str, float] = {}
 
@@ -112,7 +113,7 @@ class Trainer:
     def iterate(self) -> None:
         """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
         self.stage_seconds = [0.0] * len(Stage)
-        self._logs, self._faults = [], []
+        self._logs, self._counts, self._faults = [], [], []
         for step in range(self.rollout.num_steps):
             self._run(Stage.OBSERVE, self.observe, step=step)
             self._run(Stage.ACT_STEP, self.act_step, step=step)
@@ -145,6 +146,8 @@ class Trainer:
         self._faults.extend(self.feedback.faults)
         if self.feedback.log:
             self._logs.append(self.feedback.log)
+        if self.feedback.counts:
+            self._counts.append(self.feedback.counts)
 
     def store(self) -> None:
         """Stage 3: complete the cached record with its reward and done, and write row t.
@@ -202,7 +205,8 @@ class Trainer:
         learning = sum(self.stage_seconds[Stage.STORE :])
         steps = self.rollout.num_steps * self.env.num_envs
         return {
-            **_mean_of_logs(self._logs),
+            **{tag: sum(found) / len(found) for tag, found in _by_tag(self._logs).items()},
+            **{tag: sum(found) for tag, found in _by_tag(self._counts).items()},
             **update_metrics(self.results, self.actor.std),
             **self._target_metrics,
             "Perf/total_fps": steps / max(collection + learning, 1e-9),
@@ -266,10 +270,10 @@ def _independent_seeds(seed: int) -> list[int]:
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(3)]
 
 
-def _mean_of_logs(logs: list[Mapping[str, float | Tensor]]) -> dict[str, float]:
-    """Mean of each tag over the env steps on which it appeared."""
-    values: dict[str, list[float | Tensor]] = {}
+def _by_tag(logs: list[Mapping[str, float | Tensor]]) -> dict[str, list[float]]:
+    """Values of each tag, one for each env step on which it appeared."""
+    values: dict[str, list[float]] = {}
     for log in logs:
         for tag, value in log.items():
-            values.setdefault(tag, []).append(value)
-    return {tag: sum(float(value) for value in found) / len(found) for tag, found in values.items()}
+            values.setdefault(tag, []).append(float(value))
+    return values

@@ -23,10 +23,11 @@ class ObservationGroup:
         self, env: ManagerBasedEnv, name: str, settings: Mapping[str, ObservationSettings]
     ) -> None:
         self._env = env
-        self._terms: list[Callable[..., Tensor]] = [
-            bind(env, ("observations", name, key), term) for key, term in settings.items()
-        ]
-        widths = [term(env).shape[1] for term in self._terms]
+        self._terms: list[Callable[..., Tensor]] = []
+        for key, entry in settings.items():
+            term = bind(env, ("observations", name, key), entry)
+            self._terms.append(term(env) if isinstance(term.func, type) else term)
+        widths = [compute(env).shape[1] for compute in self._terms]
         self.terms = tuple(zip(settings, widths, strict=True))
 
         def columns(values: list[float]) -> Tensor:

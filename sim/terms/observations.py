@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from sim.config import FiniteFloat, PositiveFloat
 from sim.terms.parameters import ALL, CommandName, ContactBodies, Joints
 from sim.terms.registry import observation
 
@@ -85,3 +86,38 @@ def last_action(env: ManagerBasedEnv) -> Tensor:
 def remaining_time(env: ManagerBasedEnv) -> Tensor:
     """Share of the time limit that is left: 1 at the start, 0 at the limit, [N, 1]."""
     return (1.0 - env.episode_length / env.max_episode_length).unsqueeze(1)
+
+
+@observation("height_scan")
+class HeightScan:
+    """Height of the base above the ground at a grid of points, less an offset, m, [N, points].
+
+    The grid is `length` (along the base's heading) by `width`, a point every `resolution`; it turns
+    with the heading alone. The point behind on the right comes first, then those ahead of it, then
+    the next row to the left. A point beyond the edge of the ground reads `miss`: a deep drop, not a
+    wall.
+    """
+
+    def __init__(
+        self,
+        env: ManagerBasedEnv,
+        length: PositiveFloat = 1.6,
+        width: PositiveFloat = 1.0,
+        resolution: PositiveFloat = 0.1,
+        offset: FiniteFloat = 0.5,
+        miss: FiniteFloat = 1.0,
+    ) -> None:
+        # loads Warp, which only a scan needs
+        from sim.terrain.height_scan import HeightScanner
+
+        terrain = env.scene.terrain
+        if terrain is None:
+            raise ValueError("height_scan needs terrain; the ground here is flat")
+        self._scanner = HeightScanner(
+            terrain.map, env.device, (length, width), resolution, offset, miss
+        )
+
+    def __call__(self, env: ManagerBasedEnv) -> Tensor:
+        """Cast the rays of all worlds."""
+        robot = env.scene.robot
+        return self._scanner.scan(robot.root_pos_w, robot.root_quat_w)

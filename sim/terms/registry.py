@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 Term = Callable[..., Any]
 F = TypeVar("F", bound=Term)
@@ -23,9 +23,23 @@ def _register(kind: str, name: str, term: F) -> F:
     return term
 
 
-def observation(function: F) -> F:
-    """Register `function(env, **params) -> [N, width]` as an observation term."""
-    return _register("observations", function.__name__, function)
+@overload
+def observation(term: str) -> Callable[[F], F]: ...
+
+
+@overload
+def observation(term: F) -> F: ...
+
+
+def observation(term: str | F) -> F | Callable[[F], F]:
+    """Register `function(env, **params) -> [N, width]` as an observation term.
+
+    With a name, `@observation("name")` registers a class that is made once by `cls(env, **params)`
+    and then called with the env, for a term that has something to keep.
+    """
+    if isinstance(term, str):
+        return lambda cls: _register("observations", term, cls)
+    return _register("observations", term.__name__, term)
 
 
 def reward(function: F) -> F:

@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from sim.settings import NonNegativeFloat, PositiveFloat, PositiveInt, RisingRange, Settings
 
+FLOOR = "floor"
+"""Name of the geom, a plane, that the model of a walking robot stands on; terrain replaces it."""
 MAX_TERRAIN_HEIGHTS = 2**27
 """Heights of one height field, 512 MiB in the engine; the usual ground has 2.4 million."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from sim.terrain.config import FLOOR
 from sim.terrain.generator import TerrainMap
 
 NAME = "terrain"
@@ -14,20 +15,19 @@ LEAST_ELEVATION = 1e-3
 """m; a height field cannot be without any."""
 
 
-def compile_on_terrain(spec: mujoco.MjSpec, floor: str, terrain: TerrainMap) -> mujoco.MjModel:
+def compile_on_terrain(spec: mujoco.MjSpec, terrain: TerrainMap) -> mujoco.MjModel:
     """Compile a robot's model with the ground in place of its floor.
 
     Args:
         spec: The model; its geom `floor`, a plane, becomes the height field and keeps its friction.
-        floor: Name of that geom.
         terrain: The ground.
 
     Raises:
         ValueError: The model has no such geom.
     """
-    geom = spec.geom(floor)
+    geom = spec.geom(FLOOR)
     if geom is None:
-        raise ValueError(f"the robot's model has no geom '{floor}' that terrain could replace")
+        raise ValueError(f"the robot's model has no geom '{FLOOR}' that terrain could replace")
     heights = terrain.heights.astype(np.float64)
     lowest = float(heights.min())
     elevation = max(float(heights.max()) - lowest, LEAST_ELEVATION)

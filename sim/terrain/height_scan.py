@@ -13,13 +13,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import torch
-import warp as wp
 from torch import Tensor
 
 from sim.terrain.generator import TerrainMap
-
-# Warp tells of its devices and of every compiled module on stdout unless told not to.
-wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
+from sim.warp_start import wp
 
 START_HEIGHT = 20.0
 """m above the robot at which rays begin; ground higher than that is not seen (Isaac Lab's)."""
@@ -119,7 +116,6 @@ class HeightScanner:
         )
         # a GPU wants a thread a ray; a core is quicker with one turn of the robot a world
         self._threads_per_world = len(self.pattern) if device.type == "cuda" else 1
-        wp.init()
         self._device = wp.device_from_torch(device)
 
     def scan(self, position: Tensor, orientation: Tensor) -> Tensor:

@@ -69,8 +69,30 @@ class Terrain(Stateful):
         self.env_origins[ids] = self._origins[new, self.columns[ids]]
         self.has_reached_top[ids] |= new == self.num_levels - 1
 
+    def summary(self) -> dict[str, float]:
+        """Levels for the log: "" the mean of all worlds, then by kind; fetches once from a GPU."""
+        counts = self.level_counts()
+        reached = self.has_reached_top.sum().view(1)
+        *flat, at_top = torch.cat((counts.flatten(), reached)).tolist()
+        by_kind = {
+            name: flat[k * self.num_levels : (k + 1) * self.num_levels]
+            for k, name in enumerate(self.map.names)
+        }
+        total = [sum(column) for column in zip(*by_kind.values(), strict=True)]
+        summary = {"": _mean_level(total), "reached_top": at_top / len(self.levels)}
+        for name, worlds in by_kind.items():
+            if any(worlds):
+                summary[name] = _mean_level(worlds)
+                summary |= {f"{name}/level_{k}": float(n) for k, n in enumerate(worlds)}
+        return summary
+
     def level_counts(self) -> Tensor:
         """Worlds by kind and level, [kinds, levels] int64."""
         shape = len(self.map.names), self.num_levels
         place = self.kinds * self.num_levels + self.levels
         return torch.bincount(place, minlength=shape[0] * shape[1]).view(shape)
+
+
+def _mean_level(worlds: list[int]) -> float:
+    """Mean level of so many worlds at each level."""
+    return sum(level * n for level, n in enumerate(worlds)) / sum(worlds)

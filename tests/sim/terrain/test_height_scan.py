@@ -48,7 +48,7 @@ def ground():
 
 @pytest.fixture(scope="module")
 def world(ground):
-    model = compile_on_terrain(floor_spec(), "floor", ground)
+    model = compile_on_terrain(floor_spec(), ground)
     data = mujoco.MjData(model)
     data.qpos[2] = 50.0
     mujoco.mj_forward(model, data)
@@ -210,8 +210,8 @@ def test_the_floor_keeps_its_name_and_friction_as_a_height_field(ground, world):
     assert floor.friction == pytest.approx([0.7, 0.1, 0.1])
     heights = model.hfield_data.reshape(ground.heights.shape) * model.hfield_size[0, 2]
     assert heights + floor.pos[2] == pytest.approx(ground.heights, abs=1e-6)
-    with pytest.raises(ValueError, match="no geom 'ground'"):
-        compile_on_terrain(floor_spec(), "ground", ground)
+    with pytest.raises(ValueError, match="no geom 'floor'"):
+        compile_on_terrain(mujoco.MjSpec(), ground)
 
 
 def test_ground_without_any_height_is_a_plane():
@@ -229,7 +229,7 @@ def test_ground_without_any_height_is_a_plane():
     )
     ground = generate_terrain(flat, seed=0)
     assert (ground.heights == 0).all()
-    model = compile_on_terrain(floor_spec(), "floor", ground)
+    model = compile_on_terrain(floor_spec(), ground)
     assert (model.hfield_data == 0).all()
 
 
