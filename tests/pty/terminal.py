@@ -28,6 +28,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
         """Everything the program wrote."""
+        self._hung_up = False
         environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
         for name in ("NO_COLOR", "SSH_CONNECTION", "SSH_TTY", "COLUMNS", "LINES"):
             if name not in (env or {}):
@@ -59,7 +60,7 @@ class Terminal:
     def read(self, seconds: float = 0.0) -> None:
         """Draw what has arrived, waiting for the given time."""
         deadline = time.monotonic() + seconds
-        while True:
+        while not self._hung_up:
             try:
                 data = self.process.read_nonblocking(
                     65536, timeout=max(0.0, min(0.05, deadline - time.monotonic()))
@@ -93,6 +94,7 @@ class Terminal:
             if time.monotonic() - started > timeout:
                 raise AssertionError(f"still running after {timeout} s\n{self.text}")
             self.read(0.02)
+            time.sleep(0.01)
         self.read(0.1)
         status = self.process.exitstatus
         return status if status is not None else -self.process.signalstatus
@@ -104,6 +106,11 @@ class Terminal:
     def kill(self, number: int) -> None:
         """Send a signal to the program alone."""
         os.kill(self.process.pid, number)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost connection does."""
+        self._hung_up = True
+        self.process.ptyproc.fileobj.close()
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the terminal's size, as a window manager would."""

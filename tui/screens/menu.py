@@ -42,13 +42,14 @@ class MenuScreen(SizedScreen):
 
     CSS_PATH = "menu.tcss"
     AUTO_FOCUS = "#presets"
+    # They come before the fields' own keys: a number has no letters.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "start", "Start training", priority=True),
-        Binding("n", "edit('worlds')", "N worlds"),
-        Binding("t", "edit('steps')", "T steps"),
-        Binding("r", "reset", "Preset's own N, T"),
-        Binding("escape", "back", "Back", show=False),
-        Binding("q", "app.request_quit", "Quit"),
+        Binding("n", "edit('worlds')", "N worlds", priority=True),
+        Binding("t", "edit('steps')", "T steps", priority=True),
+        Binding("r", "reset", "Preset's own N, T", priority=True),
+        Binding("escape", "back", "Back to the list", priority=True),
+        Binding("q", "app.request_quit", "Quit", priority=True),
     ]
 
     def __init__(self, names: Sequence[str], load: Load, start: Start, device: str) -> None:
@@ -106,11 +107,13 @@ class MenuScreen(SizedScreen):
         ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that are letters belong to a field while it has the focus."""
+        """Say which keys mean something now; the footer shows only those."""
         if action == "start":
             return not self._problem
         if action == "reset":
             return bool(self.settings())
+        if action == "back":
+            return isinstance(self.focused, Input)
         return True
 
     # What happens.
@@ -125,11 +128,11 @@ class MenuScreen(SizedScreen):
 
     def action_edit(self, field: str) -> None:
         """Go to a field."""
-        self.query_one(f"#{field}", Input).focus()
+        self.set_focus(self.query_one(f"#{field}", Input))
 
     def action_back(self) -> None:
         """Go back to the list."""
-        self.query_one("#presets").focus()
+        self.set_focus(self.query_one("#presets"))
 
     def action_reset(self) -> None:
         """Take the preset's own sizes again."""
@@ -163,6 +166,9 @@ class MenuScreen(SizedScreen):
 
     def _describe(self) -> None:
         if not self._own:
+            return
+        if not all(self._value(field) for field in KEYS):
+            self._show_problem("N and T are whole numbers, at least 1")
             return
         try:
             preset = self._load(self._preset, self.settings())

@@ -28,17 +28,27 @@ class ViewBar(Static):
             tabs["failure"] = "8 Failure"
         if view == "tensors":
             tabs["tensors"] = "t Tensors"
-        self.update(tab_line(tabs, view))
+        self.update(tab_line(tabs, view, self.size.width))
 
 
-def tab_line(tabs: Mapping[str, str], marked: str) -> Content:
-    """Write tabs in a row, one cell apart; brackets stand in the gaps beside the marked one."""
-    line, gap = Content(""), " "
+def tab_line(tabs: Mapping[str, str], marked: str, width: int) -> Content:
+    """Write tabs in a row, the marked one in brackets that stand in the gaps beside it.
+
+    Args:
+        tabs: name and text of each.
+        marked: name of the one on show.
+        width: cells there are; gaps shrink where the row would be longer.
+    """
+    needed = sum(len(text) for text in tabs.values()) + 2 * len(tabs)
+    gap = " " * (2 if needed <= width or not width else 1)
+    line, before = Content(""), gap[1:]
     for name, text in tabs.items():
         if name == marked:
-            line, gap = line + Content.styled(f"[{text}]", "bold $accent"), ""
+            line += Content(before[1:]) + Content.styled(f"[{text}]", "bold $accent")
+            before = gap[1:]
         else:
-            line, gap = line + Content(f"{gap}{text}"), " "
+            line += Content(f"{before}{text}")
+            before = gap
     return line
 
 
