@@ -1,4 +1,10 @@
+import os
+
 from hypothesis import settings
+
+# Small tensors gain nothing from a second thread, and threads of several test runs on one machine
+# spin against each other: twenty times slower. Must be set before torch is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The machines that run this are shared: a slow example is no failure, and no two runs differ.
 settings.register_profile("project", deadline=None, derandomize=True)

@@ -33,4 +33,4 @@ class Linear(nn.Linear):
 
 
 def _has_onednn(tensor: Tensor) -> bool:
-    return tensor.device.type == "cpu" and torch.backends.mkldnn.is_available()
+    return tensor.device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
