@@ -16,13 +16,11 @@ from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.session import Session
 
 if TYPE_CHECKING:
+    from sim.physics.base import Listener
     from trainer.env import Env
 
 DEVICES = ("auto", "cpu", "cuda", "cuda:i")
 """What a person may choose; i is the number of a GPU."""
-
-GPU_PHYSICS = False
-"""Whether there is a physics engine for the GPU."""
 
 
 @dataclass(frozen=True)
@@ -88,24 +86,32 @@ def new_session(
         folder = RunDir.create(run_dir or default_path(preset.name, name), to_toml(preset))
     except RunDirError as error:
         raise PresetError([str(error)]) from None
-    return Session(
+    session = Session(
         preset.name,
-        lambda: build_env(preset, device),
+        lambda: build_env(preset, device, session),
         preset.trainer,
         folder,
         device.name,
         tuple(notes),
     )
+    return session
 
 
-def build_env(preset: Preset, device: Device) -> Env:
-    """Make the worlds of a preset that has a seed. Imports torch and the physics engine."""
+def build_env(preset: Preset, device: Device, listener: Listener | None = None) -> Env:
+    """Make the worlds of a preset that has a seed. Imports torch and the physics engine.
+
+    Args:
+        preset: the preset.
+        device: where the worlds live.
+        listener: who is told what the physics engine is doing, such as a session.
+    """
     from sim.env import make_env
 
     if preset.trainer.seed is None:
         raise ValueError("worlds need a seed")
     # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
-    return cast("Env", make_env(preset.env, device.name, preset.trainer.seed))
+    env = make_env(preset.env, device.name, preset.trainer.seed, listener=listener)
+    return cast("Env", env)
 
 
 def _why_no_gpu(index: int) -> str | None:
@@ -114,8 +120,6 @@ def _why_no_gpu(index: int) -> str | None:
         return "no NVIDIA driver"
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
-    if not GPU_PHYSICS:
-        return "this version simulates on the CPU only"
     import torch
 
     if torch.version.cuda is None:

@@ -42,6 +42,8 @@ _ROLLOUT_VIEW_INTERVAL = 0.1
 _STATUS_INTERVAL = 1.0
 """Seconds between two writings of the status while iterations go by."""
 
+_BUILDING = "building the worlds"
+
 _GATE_MODES = {
     Command.RUN: GateMode.RUN,
     Command.PAUSE: GateMode.PAUSE,
@@ -169,6 +171,17 @@ class Session:
             self._complete_iteration()
         self._gate.passing(position.stage, phase_ends=phase_ends)
 
+    # What the worlds call, from the session's thread or while that waits for them.
+
+    def progress(self, text: str) -> None:
+        """Publish what is being waited for."""
+        nothing = "" if self._trainer is not None else _BUILDING
+        self._publish(progress=text or nothing)
+
+    def notice(self, text: str) -> None:
+        """Keep a sentence about the worlds with the run's events."""
+        self._record("alert", text)
+
     # The thread.
 
     def _run(self) -> None:
@@ -195,7 +208,7 @@ class Session:
     def _build(self) -> None:
         from trainer.loop import Trainer  # imports torch
 
-        self._publish(progress="building the worlds")
+        self._publish(progress=_BUILDING)
         env = self._build_env()
         self._trainer = trainer = Trainer(env, self._config, self)
         self._keep_boundary()

@@ -210,11 +210,12 @@ class GpuPhysics:
         needed = Capacity(-(-contacts // self.num_worlds), constraints)
         before, grown = self.capacity, self.capacity.grown_to(*needed)
         if grown != before:
+            grown = Capacity(*map(max, grown, initial_capacity(self.model)))
             self._listener.notice(
                 f"contacts or constraints did not fit and were left out for up to "
-                f"{CAPACITY_CHECK_TICKS} ticks: a world needed room for {needed.contacts} and "
-                f"{needed.constraints}, it had {before.contacts} and {before.constraints}; now it has "
-                f"{grown.contacts} and {grown.constraints}"
+                f"{CAPACITY_CHECK_TICKS} ticks: a world needed room for {needed.contacts} contacts "
+                f"and {needed.constraints} constraints, it had {before.contacts} and "
+                f"{before.constraints}; now it has {grown.contacts} and {grown.constraints}"
             )
             self._grow(grown)
         elif lost:

@@ -15,7 +15,6 @@ from presets.problems import PresetError
 def set_machine(monkeypatch, driver=True, gpus=1, cuda="13.0", visible=None):
     """Pretend to be on a machine with these GPUs and this torch."""
     monkeypatch.setattr(build, "_has_driver", lambda: driver)
-    monkeypatch.setattr(build, "GPU_PHYSICS", True)
     if visible is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:
@@ -57,12 +56,6 @@ def test_a_gpu_that_is_there_is_taken(monkeypatch):
     assert resolve_device("cuda:1").kind == "cuda"
     with pytest.raises(PresetError, match="there is no GPU 2, the last one is 1"):
         resolve_device("cuda:2")
-
-
-def test_without_gpu_physics_a_gpu_is_left_alone(monkeypatch):
-    set_machine(monkeypatch)
-    monkeypatch.setattr(build, "GPU_PHYSICS", False)
-    assert resolve_device("auto").note == "no GPU (this version simulates on the CPU only)"
 
 
 def test_the_cpu_asks_nobody(monkeypatch):

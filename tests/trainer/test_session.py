@@ -248,6 +248,25 @@ def test_worlds_that_cannot_be_built_fail_the_run_with_the_reason(start):
     assert "10000000 worlds do not fit" in session.snapshot().failure.message
 
 
+def test_what_the_worlds_tell_while_they_are_built_is_shown_and_their_notices_are_kept(tmp_path):
+    seen = []
+
+    def build():
+        session.notice("there is less room than there was")
+        for text in ("compiling kernels (3 modules, 12 s)", ""):
+            session.progress(text)
+            seen.append(session.snapshot().progress)
+        return ToyEnv()
+
+    session = Session("toy", build, SMALL, RunDir.create(tmp_path / "run", ""))
+    session.start()
+    assert session.join(20)
+    assert seen == ["compiling kernels (3 modules, 12 s)", "building the worlds"]
+    assert session.snapshot().progress == ""
+    lines = (tmp_path / "run" / "events.jsonl").read_text().splitlines()
+    assert "there is less room than there was" in [json.loads(line)["text"] for line in lines]
+
+
 def test_a_follower_gets_every_iteration_once_and_then_none(tmp_path):
     session = Session("toy", ToyEnv, SMALL, RunDir.create(tmp_path / "r", ""))
     rows = session.follow()
