@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -41,6 +42,7 @@ class SizedScreen(Screen[None]):
         (30, "-middle"),
         (44, "-high"),
     ]
+    _classes_for: Size | None = None
     DEFAULT_CSS = """
     TooSmall { display: none; width: 1fr; height: 1fr; content-align: center middle;
         text-align: center; }
@@ -57,7 +59,12 @@ class SizedScreen(Screen[None]):
         """Return the screen's own widgets."""
         raise NotImplementedError
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Remember the size that the classes stand for."""
+        self._classes_for = event.size
+
     def on_screen_resume(self) -> None:
         """Catch up with sizes that changed while another screen was in front."""
         size = self.app.size
-        self.post_message(events.Resize(size, size))
+        if size != self._classes_for:
+            self.post_message(events.Resize(size, size))

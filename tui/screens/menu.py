@@ -30,6 +30,18 @@ Start = Callable[[str, Sequence[str]], None]
 """Begins the run of a preset with `key=value` changes; raises PresetError."""
 
 
+class NumberField(Input):
+    """A field for a whole number; letters stay keys of the screen."""
+
+    def __init__(self, id: str, digits: int) -> None:
+        super().__init__(id=id, type="integer", compact=True, max_length=digits)
+        self.cursor_blink = False
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Say that only digits are typed here."""
+        return character is not None and character.isdecimal()
+
+
 class MenuScreen(SizedScreen):
     """Presets on the left, the chosen one on the right; enter starts it.
 
@@ -42,7 +54,6 @@ class MenuScreen(SizedScreen):
 
     CSS_PATH = "menu.tcss"
     AUTO_FOCUS = "#presets"
-    # They come before the fields' own keys: a number has no letters.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "start", "Start training", priority=True),
         Binding("n", "edit('worlds')", "N worlds", priority=True),
@@ -66,9 +77,9 @@ class MenuScreen(SizedScreen):
         """Return list, description and keys."""
         sizes = Horizontal(
             Label("N worlds "),
-            Input(id="worlds", type="integer", compact=True, max_length=9),
+            NumberField("worlds", digits=9),
             Label("  T steps "),
-            Input(id="steps", type="integer", compact=True, max_length=6),
+            NumberField("steps", digits=6),
             id="sizes",
         )
         return [
@@ -90,8 +101,6 @@ class MenuScreen(SizedScreen):
 
     def on_mount(self) -> None:
         """Show the first preset."""
-        for field in self.query(Input):
-            field.cursor_blink = False
         self._choose(self._preset)
 
     def on_resize(self) -> None:

@@ -1,0 +1,290 @@
+"""The menu and the small pieces of the screens."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+from textual.app import App
+from textual.widgets import Input, Static
+
+from presets.problems import PresetError, sentences
+from presets.schema import Preset
+from tests.tui.fake_session import FakeSession, run_info
+from trainer.telemetry import EventLog, Failure, RunState, Snapshot
+from tui.app import DashboardApp
+from tui.farewell import farewell
+from tui.screens.base import TooSmall
+from tui.screens.choices import Choices
+from tui.screens.dashboard import DashboardScreen, is_shown
+from tui.screens.menu import MenuScreen
+from tui.screens.output import last_lines
+from tui.screens.preset_text import command_line, preset_text, short
+from tui.screens.status import status, tab_line
+from tui.theme import DARK, LIGHT, default_theme
+
+WALKER = {
+    "name": "walker",
+    "description": "A robot walks.",
+    "env": {
+        "robot": "go2",
+        "num_envs": 512,
+        "actions": {"joint_pos": {}},
+        "observations": {"policy": {"base_lin_vel": {}, "last_action": {}}},
+        "rewards": {"alive": {"weight": 1.0}, "dof_torques_l2": {"weight": -2e-4}},
+        "terminations": {"time_out": {"time_out": True}},
+    },
+}
+
+
+def load(name, settings):
+    document = {**WALKER, "name": name, "env": dict(WALKER["env"]), "trainer": {}}
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        table, _, field = key.partition(".")
+        document[table][field] = int(value)
+    try:
+        return Preset.model_validate(document)
+    except ValidationError as error:
+        raise PresetError(sentences(error, lambda path: "--set")) from None
+
+
+class Session(FakeSession):
+    def start(self):
+        pass
+
+    def join(self, timeout=None):
+        return True
+
+
+def open_menu(size=(100, 30)):
+    started = []
+
+    def start(name, settings):
+        started.append((name, settings))
+        app.open_session(Session())
+
+    app = DashboardApp(menu=lambda: MenuScreen(["cartpole", "walker"], load, start, "cpu"), fps=50)
+    return app, app.run_test(size=size), started
+
+
+def text_of(app, selector):
+    return str(app.screen.query_one(selector, Static).content)
+
+
+async def test_the_menu_shows_the_shapes_that_follow_from_a_preset():
+    app, running, _ = open_menu()
+    async with running as pilot:
+        await pilot.pause()
+        details = text_of(app, "#details")
+        # 512 worlds x 24 steps, 4 mini-batches, 5 epochs, 1500 iterations
+        for shape in (
+            "512 x 24 = 12,288",
+            "M = B / 4 = 3,072",
+            "5 epochs x 4",
+            "= 20 an",
+            "18.43 M",
+        ):
+            assert shape in details
+        assert "4 ticks x 5 ms = 20 ms a step (50 Hz)" in details
+        assert "1,000 steps = 20 s" in details
+        assert "base_lin_vel, last_action" in details
+        assert text_of(app, "#command") == "ppo-tui run cartpole"
+
+
+async def test_shapes_and_command_follow_n_and_t():
+    app, running, _ = open_menu()
+    async with running as pilot:
+        await pilot.press("down", "n", "6", "4", "t", "4", "8")
+        await pilot.pause()
+        details = text_of(app, "#details")
+        assert "64 x 48 = 3,072" in details
+        assert "M = B / 4 = 768" in details
+        expected = "ppo-tui run walker --num-envs 64 --set trainer.num_steps_per_env=48"
+        assert text_of(app, "#command") == expected
+        await pilot.press("r")
+        await pilot.pause()
+        assert app.screen.settings() == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        (["n", "0"], "at least 1"),
+        (["n", "1", "t", "3"], "do not divide by 4"),
+        (["n", "delete"], "whole numbers"),
+    ],
+)
+async def test_values_that_cannot_be_are_explained_and_not_started(keys, problem):
+    app, running, started = open_menu()
+    async with running as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert problem in text_of(app, "#problem")
+        await pilot.press("enter")
+        assert started == []
+
+
+async def test_enter_starts_the_chosen_preset_as_changed():
+    app, running, started = open_menu()
+    async with running as pilot:
+        await pilot.press("down", "n", "6", "4", "enter")
+        await pilot.pause()
+        assert started == [("walker", ["env.num_envs=64"])]
+        assert isinstance(app.screen, DashboardScreen)
+
+
+async def test_a_run_that_cannot_start_is_explained():
+    def refuse(name, settings):
+        raise PresetError(["no folder to write to"])
+
+    app = DashboardApp(menu=lambda: MenuScreen(["walker"], load, refuse, "cpu"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "no folder to write to" in text_of(app, "#problem")
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
+async def test_the_menu_is_left_at_once(key):
+    app, running, _ = open_menu()
+    async with running as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+    assert app.return_value == 0
+
+
+async def test_no_size_of_the_menu_is_an_error():
+    app, running, _ = open_menu((120, 40))
+    draw = random.Random(5)
+    sizes = [(80, 24), (70, 24), (66, 24), (61, 15), (40, 10), (10, 3), (1, 1)]
+    sizes += [(draw.randint(1, 200), draw.randint(1, 50)) for _ in range(20)]
+    async with running as pilot:
+        for columns, rows in sizes:
+            await pilot.resize_terminal(columns, rows)
+            small = columns < 60 or rows < 15
+            await pilot.pause()
+            assert is_shown(app.screen.query_one(TooSmall)) == small, (columns, rows)
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        assert is_shown(app.screen.query_one("#worlds", Input))
+
+
+def test_a_command_line_can_be_pasted():
+    assert command_line("my preset.toml", ["env.num_envs=8"]) == (
+        "ppo-tui run 'my preset.toml' --num-envs 8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(7, "7"), (38_400, "38.4 k"), (1_228_800, "1.229 M"), (147.456e9, "147.5 G")],
+)
+def test_large_counts_have_a_unit(count, text):
+    assert short(count) == text
+
+
+def test_long_lists_are_folded_to_the_room_there_is():
+    names = {f"observation_number_{index}": {} for index in range(12)}
+    document = {**WALKER, "env": {**WALKER["env"], "observations": {"policy": names}}}
+    text = str(preset_text(Preset.model_validate(document), "cpu", 60))
+    assert all(len(line) <= 60 for line in text.splitlines() if "observation_number" in line)
+    assert all(name in text for name in names)
+
+
+class Chooser(App[None]):
+    def __init__(self):
+        super().__init__()
+        self.chosen = []
+
+    def compose(self):
+        yield Choices([f"choice {index}" for index in range(30)])
+
+    def on_choices_chosen(self, event):
+        self.chosen.append(event.index)
+
+
+async def test_the_cursor_stays_in_the_list_and_in_sight():
+    app = Chooser()
+    async with app.run_test(size=(30, 5)) as pilot:
+        choices = app.query_one(Choices)
+        choices.styles.height = "1fr"
+        await pilot.pause()
+        await pilot.press("up", "enter", "end", "down", "enter")
+        await pilot.pause()
+        assert app.chosen == [0, 29]
+        shown = [choices.render_line(y).text for y in range(5)]
+        assert any(line.startswith("> choice 29") for line in shown)
+
+
+INFO = run_info()
+RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "view", "leaving", "line"),
+    [
+        (Snapshot(progress="importing torch"), "overview", False, "starting: importing torch"),
+        (replace(RUNNING, pending="pauses soon"), "overview", False, "pauses soon"),
+        (RUNNING, "tensors", False, "enter pauses it"),
+        (RUNNING, "overview", False, "no GPU found"),
+        (RUNNING, "overview", True, "Stopping…"),
+        (replace(RUNNING, state=RunState.PAUSED), "overview", False, "PAUSED behind observe"),
+        (replace(RUNNING, state=RunState.FINISHED), "overview", True, "finished after 0"),
+    ],
+)
+def test_the_status_line_says_what_the_run_waits_for(snapshot, view, leaving, line):
+    assert line in status(snapshot, view, leaving=leaving)[0]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("marked", ["a", "b", "z"])
+def test_tabs_do_not_move_with_the_mark(width, marked):
+    tabs = {name: f"{name.upper()} view" for name in "abcdefgz"}
+    lines = {name: str(tab_line(tabs, name, width)) for name in ("a", "b", "z")}
+    places = {line.index("D view") for line in lines.values()}
+    assert len(places) == 1
+    assert f"[{marked.upper()} view]" in lines[marked]
+
+
+def test_the_farewell_says_how_it_ended_and_where_it_lies():
+    events = EventLog()
+    events.add("checkpoint", "model_300.pt saved, 2.1 MB")
+    snapshot = replace(
+        RUNNING,
+        state=RunState.FINISHED,
+        completed_iterations=312,
+        metrics={"Train/mean_reward": 23.456},
+    )
+    text = farewell(snapshot, events, ended=True)
+    assert text.splitlines()[0] == "go2_flat ended after 312 of 1500 iterations, mean reward 23.46"
+    assert INFO.run_dir in text
+    assert "model_300.pt" in text
+    failed = replace(
+        snapshot, state=RunState.FAILED, failure=Failure("ValueError: boom", "", None, 1)
+    )
+    assert "ValueError: boom" in farewell(failed, events, ended=True)
+    assert "lost" in farewell(snapshot, events, ended=False)
+
+
+def test_the_end_of_a_log_is_shown_without_its_escape_sequences(tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_bytes(
+        b"\n".join(b"line %d" % index for index in range(5000)) + b"\n\x1b[31mred\xff\n"
+    )
+    assert last_lines(log, 2) == ["line 4999", "␛[31mred�"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "theme"),
+    [
+        ({}, DARK.name),
+        ({"COLORFGBG": "15;0"}, DARK.name),
+        ({"COLORFGBG": "0;15"}, LIGHT.name),
+        ({"COLORFGBG": "0;default;7"}, LIGHT.name),
+        ({"COLORFGBG": "0;15", "TEXTUAL_THEME": "nord"}, "nord"),
+    ],
+)
+def test_the_theme_follows_the_terminal(environment, theme):
+    assert default_theme(environment) == theme
