@@ -162,7 +162,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--large", action="store_true", help="also the 98,304-sample case (slow)")
+    parser.add_argument("--threads", type=int, help="threads of PyTorch; else its own choice")
     arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
     print("| samples | obs | networks | ours [s] | RSL-RL [s] | ratio | ours / bare products |")
