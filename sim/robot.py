@@ -70,8 +70,9 @@ class Robot:
         """Columns of the joints that have a motor."""
         self._passive = [j for j in range(len(joints)) if j not in driven]
 
-        limits = torch.tensor(model.jnt_range[joints], dtype=torch.float32, device=device)
+        limits = torch.tensor(model.jnt_range[joints], dtype=torch.float32)
         limits[model.jnt_limited[joints] == 0] = torch.tensor([-torch.inf, torch.inf])
+        limits = limits.to(device)
         self.joint_pos_limits = limits
         """Lowest and highest position, [J, 2]; infinite where the joint has none."""
         middle, half = limits.mean(dim=1), (limits[:, 1] - limits[:, 0]) / 2
@@ -110,8 +111,10 @@ class Robot:
         """[N, J]."""
         self.default_joint_vel = buffer(j)
         """[N, J], zeros."""
-        pose = default[:7] if not self.is_fixed_base else torch.zeros(7, dtype=exact)
-        self.default_root_state = torch.cat((pose.float(), torch.zeros(6))).to(device).repeat(n, 1)
+        pose = default.new_zeros(13, dtype=torch.float32)
+        if not self.is_fixed_base:
+            pose[:7] = default[:7]
+        self.default_root_state = pose.repeat(n, 1)
         """Position (without the world's origin), orientation, velocities, [N, 13]."""
 
         # the motors work in the engine's own precision, tick by tick

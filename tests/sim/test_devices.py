@@ -1,0 +1,82 @@
+"""All torch code of the worlds keeps to its device, shown without a GPU."""
+
+import pytest
+import torch
+
+import sim.env
+import sim.scene
+from sim.physics.cpu import CpuPhysics
+from tests.sim.builders import preset_config
+from tests.sim.pretend_gpu import GPU, PretendGenerator, PretendGpu
+
+
+class PretendPhysics(CpuPhysics):
+    """The CPU's engine with its tensors on the pretended GPU."""
+
+    def __init__(self, model, num_worlds, *_):
+        super().__init__(model, num_worlds, 1)
+        self.device = GPU
+        for name in ("qpos", "qvel", "ctrl", "sensordata", "body_pos", "body_rotation"):
+            setattr(self, name, there(getattr(self, name)))
+
+    def forward(self, ids=None):
+        super().forward(None if ids is None else ids.cpu())
+
+    def reset(self, ids=None):
+        super().reset(None if ids is None else ids.cpu())
+
+    def model_field(self, name):
+        return there(super().model_field(name))
+
+    def present_field(self, name):
+        return there(super().present_field(name))
+
+    def bad_worlds(self):
+        return there(super().bad_worlds())
+
+
+def there(tensor):
+    PretendGpu.there(tensor)
+    return tensor
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(sim.scene, "make_physics", PretendPhysics)
+    monkeypatch.setattr(torch, "Generator", PretendGenerator)
+    with PretendGpu():
+        yield
+
+
+def test_mixing_devices_is_noticed(gpu):
+    here, there = torch.zeros(3), torch.zeros(3, device="cuda:0")
+    assert there.device == GPU
+    assert here.device.type == "cpu"
+    assert (there + 1).device == GPU
+    assert there[torch.tensor([0])].device == GPU
+    assert torch.zeros_like(there).device == there.new_zeros(2).device == GPU
+    assert here.to(GPU).device == GPU
+    assert there.cpu().device.type == "cpu"
+    there.copy_(here)
+    for mistake in (
+        lambda: here + there,
+        lambda: torch.cat((there, here)),
+        lambda: here[there.long()],
+        lambda: there.__setitem__(torch.tensor([0, 1, 2]), here),
+        lambda: there.numpy(),
+        lambda: torch.add(there, here, out=there),
+    ):
+        with pytest.raises((RuntimeError, TypeError)):
+            mistake()
+
+
+@pytest.mark.parametrize("preset", ["go2_flat", "cartpole"])
+def test_every_operation_of_a_presets_worlds_keeps_to_their_device(gpu, preset):
+    env = sim.env.make_env(preset_config(preset, num_envs=6, episode_length_s=0.2), "cuda:0", 1)
+    for _ in range(15):
+        for group in env.observe().values():
+            assert group.device == GPU
+        feedback = env.step(torch.zeros(6, env.num_actions, device="cuda:0"))
+        for value in feedback[:3]:
+            assert value.device == GPU
+    env.load_state_dict(env.state_dict())
