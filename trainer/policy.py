@@ -7,36 +7,20 @@ that its checkpoints can be read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from trainer.config import Activation, ActorConfig, CriticConfig
-from trainer.linear import Linear
+from trainer.config import ActorConfig, CriticConfig
+from trainer.mlp import MLP
 from trainer.normalizer import EmpiricalNormalizer
 
 MAX_STD = 1e6
 """The action's standard deviation is kept at or below this (RSL-RL's bound)."""
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
-# Where the derivative can be computed from the result, the input is overwritten: less memory.
-_ACTIVATIONS: Mapping[Activation, Callable[[], nn.Module]] = {
-    "elu": lambda: nn.ELU(inplace=True),
-    "selu": lambda: nn.SELU(inplace=True),
-    "relu": lambda: nn.ReLU(inplace=True),
-    "celu": lambda: nn.CELU(inplace=True),
-    "leaky_relu": lambda: nn.LeakyReLU(inplace=True),
-    "tanh": nn.Tanh,
-    "sigmoid": nn.Sigmoid,
-    "softplus": nn.Softplus,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "mish": nn.Mish,
-}
 
 
 def log_prob(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
@@ -135,7 +119,7 @@ class Actor(nn.Module):
         super().__init__()
         self.obs_normalizer = _normalizer(config.obs_normalization, num_obs)
         self.distribution = Gaussian(num_actions, config.init_std, config.std_type, config.min_std)
-        self.mlp = _mlp(num_obs, config.hidden_dims, num_actions, config.activation)
+        self.mlp = MLP(num_obs, config.hidden_dims, num_actions, config.activation)
 
     @property
     def std(self) -> Tensor:
@@ -174,7 +158,7 @@ class Critic(nn.Module):
     def __init__(self, config: CriticConfig, num_obs: int) -> None:
         super().__init__()
         self.obs_normalizer = _normalizer(config.obs_normalization, num_obs)
-        self.mlp = _mlp(num_obs, config.hidden_dims, 1, config.activation)
+        self.mlp = MLP(num_obs, config.hidden_dims, 1, config.activation)
 
     def forward(self, obs: Tensor) -> Tensor:
         """Return the value of `obs` [..., O], [..., 1]."""
@@ -205,13 +189,3 @@ def observation_group(widths: Mapping[str, int], network: str) -> str:
 
 def _normalizer(enabled: bool, num_obs: int) -> nn.Module:
     return EmpiricalNormalizer(num_obs) if enabled else nn.Identity()
-
-
-def _mlp(
-    num_inputs: int, hidden_dims: Sequence[int], num_outputs: int, activation: Activation
-) -> nn.Sequential:
-    """Linear layers with activations between them, initialised as PyTorch does."""
-    layers: list[nn.Module] = []
-    for width_in, width_out in pairwise((num_inputs, *hidden_dims)):
-        layers += [Linear(width_in, width_out), _ACTIVATIONS[activation]()]
-    return nn.Sequential(*layers, Linear((num_inputs, *hidden_dims)[-1], num_outputs))
