@@ -90,7 +90,9 @@ class DashboardApp(App[int]):
         self._hurry_until = 0.0
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = default_theme()
+        wanted = default_theme()
+        self.theme = "textual-dark"  # a theme named by TEXTUAL_THEME counts only when it changes
+        self.theme = wanted if wanted in self.available_themes else DARK.name
 
     @property
     def exit_code(self) -> int:

@@ -124,6 +124,14 @@ def test_a_stage_that_never_ends_is_left_by_a_second_quit(start):
     assert b"still busy" in terminal.raw
 
 
+def test_a_screen_that_fails_saves_the_run_and_tells_why(start, tmp_path):
+    terminal = start("screen")
+    assert terminal.wait_for_end(40) == 1
+    assert terminal.is_restored()
+    assert b"ZeroDivisionError" in terminal.raw
+    assert list((tmp_path / "run/checkpoints").glob("model_*.pt"))
+
+
 def test_a_finished_run_waits_for_q(start):
     terminal = start(iterations=3)
     terminal.wait_for("finished after 3 iterations", timeout=30)

@@ -1,6 +1,6 @@
 """Trains a toy world under the real dashboard; a fault can be asked for on the command line.
 
-python toy_program.py RUN_DIR [none|boom|slow|hang|abort|print|no-build]
+python toy_program.py RUN_DIR [none|boom|slow|hang|abort|print|no-build|screen]
 """
 
 import ctypes
@@ -61,8 +61,15 @@ def main() -> int:
     from trainer.rundir import RunDir
     from trainer.session import Session
     from tui.app import run_dashboard
+    from tui.screens.dashboard import DashboardScreen
+
+    def show(screen, snapshot):
+        if snapshot.completed_iterations >= 2:
+            raise ZeroDivisionError("a panel failed")
 
     folder, fault = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "none"
+    if fault == "screen":
+        DashboardScreen.show = show
     config = TrainerConfig(
         seed=1,
         num_iterations=int(sys.argv[3]) if len(sys.argv) > 3 else 100_000,
