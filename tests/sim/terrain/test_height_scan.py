@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sim.terrain.config import TerrainConfig
-from sim.terrain.generator import generate_terrain
+from sim.terrain.generator import TerrainMap, generate_terrain
 from sim.terrain.height_field import compile_on_terrain
 from sim.terrain.height_scan import HeightScanner, ray_pattern
 
@@ -240,7 +240,7 @@ import sim.terrain.terrain, sim.terms.observations
 assert "warp" not in sys.modules
 import torch
 from sim.terrain.config import TerrainConfig
-from sim.terrain.generator import generate_terrain
+from sim.terrain.generator import TerrainMap, generate_terrain
 from sim.terrain.height_scan import HeightScanner
 ground = generate_terrain(TerrainConfig(num_rows=1, num_cols=6), seed=0)
 cast = HeightScanner(ground, torch.device("cpu"), (1.6, 1.0), 0.1, 0.5, 1.0)
@@ -251,3 +251,16 @@ assert cast.scan(torch.zeros(2, 3), torch.eye(4)[:1].repeat(2, 1)).isfinite().al
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
+
+
+def test_a_drop_reads_as_a_drop_and_a_wall_as_a_wall():
+    # a wall of 2 m from x = 0 on; the sensor at 0.6 m, as the preset has it
+    heights = np.zeros((41, 41), np.float32)
+    heights[:, 20:] = 2.0
+    origin = np.zeros((1, 1, 3))
+    wall = TerrainMap(heights, 0.1, origin, np.zeros((1, 1), int), ("wall",), 4.0)
+    cast = HeightScanner(wall, CPU, (0.0, 0.0), 1.0, 0.5, 1.0)
+    position = torch.tensor([[-1.0, 0.0, 0.6], [1.0, 0.0, 0.6], [5.0, 0.0, 0.6]])
+    upright = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).repeat(3, 1)
+    scan = cast.scan(position, upright).clamp(-1.0, 1.0)
+    assert scan.squeeze(1).tolist() == pytest.approx([0.1, -1.0, 1.0])
