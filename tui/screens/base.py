@@ -40,7 +40,7 @@ class SizedScreen(Screen[None]):
         (0, "-flat"),
         (MINIMUM[1], "-low"),
         (30, "-middle"),
-        (44, "-high"),
+        (38, "-high"),
     ]
     _classes_for: Size | None = None
     DEFAULT_CSS = """
