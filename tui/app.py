@@ -27,6 +27,7 @@ from tui.theme import DARK, LIGHT, default_theme
 if TYPE_CHECKING:
     from presets.schema import Preset
     from tui.screens.dashboard import DashboardScreen
+    from tui.screens.preset_text import Sizes
 
 HURRY = (0.02, 0.5)
 """After a key: seconds between two looks at the session, and for how long."""
@@ -257,14 +258,17 @@ def run_menu(*, device: str = "auto", fps: float = 4.0) -> int:
         device: one of `presets.build.DEVICES`.
         fps: looks at the session in a second.
     """
-    from presets import build, files, loader
+    from presets import build, files, loader, shapes
     from tui.screens.menu import MenuScreen
+    from tui.screens.preset_text import Sizes
 
     chosen = build.resolve_device(device)
     device_name = f"{chosen.name}: {chosen.note}" if chosen.note else chosen.name
 
-    def load(name: str, settings: Sequence[str]) -> Preset:
-        return loader.load(name, settings, chosen.kind).preset
+    def load(name: str, settings: Sequence[str]) -> tuple[Preset, Sizes]:
+        preset = loader.load(name, settings, chosen.kind).preset
+        widths = shapes.observation_widths(preset.env)
+        return preset, Sizes(shapes.num_actions(preset.env), widths)
 
     def start(name: str, settings: Sequence[str]) -> None:
         resolved = loader.load(name, settings, chosen.kind)

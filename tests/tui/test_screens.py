@@ -19,7 +19,7 @@ from tui.screens.choices import Choices
 from tui.screens.dashboard import DashboardScreen, is_shown
 from tui.screens.menu import MenuScreen
 from tui.screens.output import last_lines
-from tui.screens.preset_text import command_line, preset_text, short
+from tui.screens.preset_text import Sizes, command_line, preset_text, short
 from tui.screens.status import status, tab_line
 from tui.theme import DARK, LIGHT, default_theme
 
@@ -37,6 +37,9 @@ WALKER = {
 }
 
 
+SIZES = Sizes(12, {"policy": {"base_lin_vel": 3, "last_action": 12}, "critic": {"own_term": None}})
+
+
 def load(name, settings):
     document = {**WALKER, "name": name, "env": dict(WALKER["env"]), "trainer": {}}
     for setting in settings:
@@ -44,7 +47,7 @@ def load(name, settings):
         table, _, field = key.partition(".")
         document[table][field] = int(value)
     try:
-        return Preset.model_validate(document)
+        return Preset.model_validate(document), SIZES
     except ValidationError as error:
         raise PresetError(sentences(error, lambda path: "--set")) from None
 
@@ -82,13 +85,15 @@ async def test_the_menu_shows_the_shapes_that_follow_from_a_preset():
             "512 x 24 = 12,288",
             "M = B / 4 = 3,072",
             "5 epochs x 4",
-            "= 20 an",
+            "mini-batches = 20",
             "18.43 M",
         ):
             assert shape in details
-        assert "4 ticks x 5 ms = 20 ms a step (50 Hz)" in details
+        assert "4 ticks x 5 ms = 20 ms, 50 Hz" in details
         assert "1,000 steps = 20 s" in details
-        assert "base_lin_vel, last_action" in details
+        assert "[N, 12] joint_pos" in details
+        assert "[N, 15] base_lin_vel 3, last_action 12" in details
+        assert "[N, 0 + ?] own_term ?" in details
         assert text_of(app, "#command") == "ppo-tui run cartpole"
 
 
@@ -186,9 +191,8 @@ def test_large_counts_have_a_unit(count, text):
 
 
 def test_long_lists_are_folded_to_the_room_there_is():
-    names = {f"observation_number_{index}": {} for index in range(12)}
-    document = {**WALKER, "env": {**WALKER["env"], "observations": {"policy": names}}}
-    text = str(preset_text(Preset.model_validate(document), "cpu", 60))
+    names = {f"observation_number_{index}": 3 for index in range(12)}
+    text = str(preset_text(load("walker", [])[0], Sizes(12, {"policy": names}), "cpu", 60))
     assert all(len(line) <= 60 for line in text.splitlines() if "observation_number" in line)
     assert all(name in text for name in names)
 

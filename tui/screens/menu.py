@@ -17,14 +17,14 @@ from presets.schema import Preset
 from trainer.rundir import RunDirError
 from tui.screens.base import SizedScreen
 from tui.screens.choices import Choices
-from tui.screens.preset_text import command_line, preset_text
+from tui.screens.preset_text import Sizes, command_line, preset_text
 
 KEYS = {"worlds": "env.num_envs", "steps": "trainer.num_steps_per_env"}
 """Input field to the key it sets."""
 
 
-Load = Callable[[str, Sequence[str]], Preset]
-"""Returns a preset by name with `key=value` changes; raises PresetError."""
+Load = Callable[[str, Sequence[str]], tuple[Preset, Sizes]]
+"""Returns a preset by name with `key=value` changes, and its widths; raises PresetError."""
 
 Start = Callable[[str, Sequence[str]], None]
 """Begins the run of a preset with `key=value` changes; raises PresetError."""
@@ -59,6 +59,8 @@ class MenuScreen(SizedScreen):
         Binding("n", "edit('worlds')", "N worlds", priority=True),
         Binding("t", "edit('steps')", "T steps", priority=True),
         Binding("r", "reset", "Preset's own N, T", priority=True),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("escape", "back", "Back to the list", priority=True),
         Binding("q", "app.request_quit", "Quit", priority=True),
     ]
@@ -143,6 +145,11 @@ class MenuScreen(SizedScreen):
         """Go back to the list."""
         self.set_focus(self.query_one("#presets"))
 
+    def action_page(self, by: int) -> None:
+        """Scroll the description."""
+        pages = self.query_one("#scroll")
+        pages.scroll_relative(y=by * pages.size.height, animate=False)
+
     def action_reset(self) -> None:
         """Take the preset's own sizes again."""
         self._choose(self._preset)
@@ -159,7 +166,7 @@ class MenuScreen(SizedScreen):
     def _choose(self, name: str) -> None:
         self._preset = name
         try:
-            preset = self._load(name, [])
+            preset, _ = self._load(name, [])
         except PresetError as error:
             self._own = {}
             self._show_problem(str(error))
@@ -180,13 +187,13 @@ class MenuScreen(SizedScreen):
             self._show_problem("N and T are whole numbers, at least 1")
             return
         try:
-            preset = self._load(self._preset, self.settings())
+            preset, sizes = self._load(self._preset, self.settings())
         except PresetError as error:
             self._show_problem(str(error))
             return
         self._show_problem("")
         width = self.query_one("#scroll").size.width
-        details = preset_text(preset, self._device, max(40, width - 2))
+        details = preset_text(preset, sizes, self._device, max(40, width - 2))
         self._show_text(preset.description or self._preset, details)
 
     def _show_text(self, about: str, details: Content) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -12,27 +13,31 @@ from presets.schema import Preset
 LABEL_WIDTH = 14
 
 
-def preset_text(preset: Preset, device: str, width: int) -> Content:
+class Sizes(NamedTuple):
+    """Widths that do not show in the preset's own values."""
+
+    num_actions: int
+    observations: Mapping[str, Mapping[str, int | None]]
+    """Of each term of each group; None where only building tells."""
+
+
+def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Content:
     """Describe a preset.
 
     Args:
         preset: all its values.
+        sizes: its widths.
         device: where this machine would train it.
         width: columns to fold lists of names to.
     """
-    sections = [
-        *_shapes(preset),
-        *_time(preset),
-        *_row("device", f"{device}, {preset.env.num_envs:,} worlds", width),
-        Content(""),
-        *_row("actions", _names(preset.env.actions), width),
-        *_observations(preset, width),
-        *_row("ends by", _names(preset.env.terminations), width),
-        *(_row("commands", _names(preset.env.commands), width) if preset.env.commands else []),
-        Content(""),
-        *_rewards(preset, width),
-    ]
-    return Content("\n").join(sections)
+    rows = {**_shapes(preset), **_time(preset), "device": device, "": ""}
+    rows["actions"] = f"[N, {sizes.num_actions}] {_names(preset.env.actions)}"
+    rows |= _observations(sizes)
+    rows["ends by"] = _names(preset.env.terminations)
+    if preset.env.commands:
+        rows["commands"] = _names(preset.env.commands)
+    lines = [line for label, text in rows.items() for line in _row(label, text, width)]
+    return Content("\n").join([*lines, Content(""), *_rewards(preset, width)])
 
 
 def command_line(name: str, settings: Iterable[str]) -> str:
@@ -44,44 +49,41 @@ def command_line(name: str, settings: Iterable[str]) -> str:
     return shlex.join(words)
 
 
-def _shapes(preset: Preset) -> list[Content]:
+def _shapes(preset: Preset) -> dict[str, str]:
     trainer, envs = preset.trainer, preset.env.num_envs
     steps, batch = trainer.num_steps_per_env, preset.batch_size
     mini_batches, epochs = trainer.num_mini_batches, trainer.num_learning_epochs
     total = batch * trainer.num_iterations
-    return [
-        _line("rollout", f"B = N T = {envs:,} x {steps} = {batch:,} transitions an iteration"),
-        _line("mini-batch", f"M = B / {mini_batches} = {batch // mini_batches:,} samples"),
-        _line(
-            "updates",
-            f"{epochs} epochs x {mini_batches} mini-batches = {epochs * mini_batches} an iteration",
-        ),
-        _line("whole run", f"{trainer.num_iterations:,} iterations = {short(total)} env steps"),
-    ]
+    return {
+        "rollout": f"B = N T = {envs:,} x {steps} = {batch:,} transitions",
+        "mini-batch": f"M = B / {mini_batches} = {batch // mini_batches:,} samples",
+        "updates": f"{epochs} epochs x {mini_batches} mini-batches = {epochs * mini_batches}",
+        "whole run": f"{trainer.num_iterations:,} iterations = {short(total)} env steps",
+    }
 
 
-def _time(preset: Preset) -> list[Content]:
+def _time(preset: Preset) -> dict[str, str]:
     env = preset.env
-    return [
-        _line(
-            "time",
-            f"{env.decimation} ticks x {1e3 * env.physics_dt:.4g} ms"
-            f" = {1e3 * env.step_dt:.4g} ms a step ({1 / env.step_dt:.4g} Hz)",
-        ),
-        _line("episode", f"{env.max_episode_length:,} steps = {env.episode_length_s:g} s at most"),
-    ]
+    tick, step = 1e3 * env.physics_dt, 1e3 * env.step_dt
+    return {
+        "env step": f"{env.decimation} ticks x {tick:.4g} ms = {step:.4g} ms, {1e3 / step:.4g} Hz",
+        "episode": f"{env.max_episode_length:,} steps = {env.episode_length_s:g} s at most",
+    }
 
 
-def _observations(preset: Preset, width: int) -> list[Content]:
-    lines = []
-    for group, terms in preset.env.observations.items():
-        lines += _row(f"obs {group}", f"{len(terms)} terms: {_names(terms)}", width)
-    return lines
+def _observations(sizes: Sizes) -> dict[str, str]:
+    rows = {}
+    for group, terms in sizes.observations.items():
+        known = [size for size in terms.values() if size is not None]
+        total = f"{sum(known)}" if len(known) == len(terms) else f"{sum(known)} + ?"
+        named = ", ".join(f"{name} {'?' if size is None else size}" for name, size in terms.items())
+        rows[f"obs {group}"] = f"[N, {total}] {named}"
+    return rows
 
 
 def _rewards(preset: Preset, width: int) -> list[Content]:
     terms = preset.env.rewards
-    lines = [Content.styled("reward terms, weight x value x step", "bold")]
+    lines = [Content.styled("reward terms and their weights", "bold")]
     if not terms:
         return [*lines, Content("  none")]
     cell = max(len(name) for name in terms) + 12

@@ -1,0 +1,65 @@
+"""Widths of observations and actions, worked out from a preset alone, before anything is built.
+
+A term's docstring ends its first line with its shape, such as `[N, 3]` or `[N, joints]`; the
+robot's description and the term's parameters say how many joints or points that makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sim.catalog import signature
+from sim.config import EnvConfig, TermSettings
+from sim.names import match_names
+from sim.robots import ROBOTS
+from sim.signatures import TermSignature
+
+_SHAPE = re.compile(r"\[N, (\w+)\]")
+
+
+def num_actions(env: EnvConfig) -> int:
+    """Return A, the width of the action: a value for each joint that a term drives."""
+    return sum(_num_joints(env, settings.params) for settings in env.actions.values())
+
+
+def observation_widths(env: EnvConfig) -> dict[str, dict[str, int | None]]:
+    """Return the width of each term of each observation group; None where only building tells."""
+    return {
+        group: {name: _width(env, name, settings) for name, settings in terms.items()}
+        for group, terms in env.observations.items()
+    }
+
+
+def _width(env: EnvConfig, name: str, settings: TermSettings) -> int | None:
+    term = signature("observations", settings.term or name)
+    found = _SHAPE.search(term.doc)
+    if found is None:
+        return None
+    match found[1]:
+        case width if width.isdecimal():
+            return int(width)
+        case "A":
+            return num_actions(env)
+        case "joints":
+            return _num_joints(env, settings.params)
+        case "points":
+            return _num_points(term, settings.params)
+        case _:
+            return None
+
+
+def _num_joints(env: EnvConfig, params: Mapping[str, Any]) -> int:
+    names = ROBOTS[env.robot].joint_names
+    patterns = params.get("joints", "ALL")
+    return len(names) if patterns == "ALL" else len(match_names(patterns, names, "joint"))
+
+
+def _num_points(term: TermSignature, params: Mapping[str, Any]) -> int:
+    """Count the points of a grid that has one at both ends of each side."""
+    length, width, resolution = (
+        float(params.get(key, term.params[key].default))
+        for key in ("length", "width", "resolution")
+    )
+    return (round(length / resolution) + 1) * (round(width / resolution) + 1)
