@@ -62,7 +62,7 @@ class MLP(nn.Sequential):
     def forward(self, input: Tensor) -> Tensor:
         """Map `input` [..., in] to [..., out]."""
         if not self._takes_images(input):
-            return cast(Tensor, super().forward(input))
+            return cast(Tensor, super().forward(input))  # type: ignore[no-untyped-call]
         images = input.reshape(NUM_IMAGES, -1, 1, input.shape[-1]).permute(0, 3, 1, 2)
         *hidden, last = self
         for layer in hidden:

@@ -107,7 +107,7 @@ def test_layers_are_initialised_as_pytorch_does():
     critic = Critic(CriticConfig(hidden_dims=(8, 6)), num_obs=5)
     torch.manual_seed(3)
     expected = [nn.Linear(5, 8), nn.Linear(8, 6), nn.Linear(6, 1)]
-    for layer, reference in zip(critic.mlp[::2], expected, strict=True):
+    for layer, reference in zip(list(critic.mlp)[::2], expected, strict=True):
         assert torch.equal(layer.weight, reference.weight)
         assert torch.equal(layer.bias, reference.bias)
 
