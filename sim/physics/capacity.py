@@ -44,13 +44,13 @@ def initial_capacity(model: mujoco.MjModel) -> Capacity:
     Robots of primitive shapes on a plane can never exceed it. On a height field, where a shape can
     touch a dozen cells, they can, but only by lying on rough ground all together.
     """
-    pairs = _pairs(model)
+    pairs = colliding_pairs(model)
     contacts = sum(_contacts_of(model, *pair) for pair in pairs)
     contacts = _rounded(max(min(contacts, MAX_CONTACTS), len(pairs), 1))
     return Capacity(contacts, _rounded(contacts * _rows_of_contact(model) + _other_rows(model)))
 
 
-def _pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
+def colliding_pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
     """Pairs of geoms that may collide: by their bits, and neither fixed to one another nor kin."""
     exclude = {tuple(sorted((s >> 16, s & 0xFFFF))) for s in model.exclude_signature.tolist()}
     parents = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT

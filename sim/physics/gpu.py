@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sim.physics.base import Listener, Nobody, PhysicsError
-from sim.physics.capacity import Capacity, initial_capacity
+from sim.physics.capacity import Capacity, colliding_pairs, initial_capacity
 from sim.physics.compiling import telling_of_kernels
 from sim.physics.graph import Recorded, Stream
 from sim.physics.self_test import compare_with_mujoco
@@ -321,6 +321,8 @@ class GpuPhysics:
             self._default,
             nworld=self.num_worlds,
             nconmax=self.capacity.contacts,
+            # of pairs without a formula, whose search takes far more memory than a contact
+            nccdmax=min(len(colliding_pairs(self.model)), self.capacity.contacts),
             njmax=self.capacity.constraints,
         )
 

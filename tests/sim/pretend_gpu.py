@@ -47,7 +47,7 @@ class PretendGpu(TorchFunctionMode):
         if "device" in kwargs:
             target = torch.device(kwargs.pop("device") or "cpu")
         if func in (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda):
-            target, args = self._target(func, args, target)
+            target, args = self._target(func, args, kwargs, target)
         if not (func in MOVES or func is torch.Tensor.copy_):
             self._refuse_mixture(func, name, args, inputs, there)
         result = func(*args, **kwargs)
@@ -61,7 +61,7 @@ class PretendGpu(TorchFunctionMode):
                 self.there(out)
         return result
 
-    def _target(self, func, args, target):
+    def _target(self, func, args, kwargs, target):
         if func is torch.Tensor.cpu:
             return CPU, args
         rest = []
@@ -73,8 +73,8 @@ class PretendGpu(TorchFunctionMode):
                 rest.append(arg.dtype)
             else:
                 rest.append(arg)
-        if not rest:
-            rest = [args[0].dtype]
+        if "dtype" not in kwargs and (not rest or rest[0] is None):
+            rest[:1] = [args[0].dtype]
         return target, (args[0], *rest)
 
     def _refuse_mixture(self, func, name, args, inputs, there):
