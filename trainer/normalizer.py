@@ -45,7 +45,7 @@ class EmpiricalNormalizer(nn.Module):
         rows = obs.flatten(0, -2)
         var, mean = torch.var_mean(rows, dim=0, correction=0, keepdim=True)
         self.count += rows.shape[0]
-        rate = rows.shape[0] / self.count
+        rate = rows.shape[0] / self.count.to(mean.dtype)
         delta = mean - self._mean
         self._mean += rate * delta
         self._var += rate * (var - self._var + delta * (mean - self._mean))

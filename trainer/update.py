@@ -68,6 +68,27 @@ def sample(rollout: Rollout, num_mini_batches: int, generator: torch.Generator) 
     return MiniBatches(permutation, shuffled, batches)
 
 
+class Scores(NamedTuple):
+    """One mini-batch as the networks see it now, in the order of computation."""
+
+    new_means: Tensor
+    """[M, A]"""
+    new_stds: Tensor
+    """[A]"""
+    new_values: Tensor
+    """[M, 1]"""
+    ratio: Tensor
+    """New over old probability of each stored action, [M, 1]."""
+    kl: Tensor
+    """Mean KL(old || new), []."""
+    surrogate: Tensor
+    """Mean clipped surrogate, []."""
+    value_loss: Tensor
+    """[]"""
+    entropy: Tensor
+    """Mean entropy of the new policy in nats, []."""
+
+
 class MiniBatchResult(NamedTuple):
     """One optimizer step; all numbers but the rate are from before it."""
 
@@ -140,52 +161,66 @@ class Learner:
             NonFiniteError: a loss or a gradient is not finite; no parameter has changed.
         """
         config = self.config
-        advantages = batch.advantages
-        if config.normalize_advantage_per_mini_batch:
-            advantages = normalize_advantages(advantages.clone())
-
-        mean, std = self.actor(batch.observations[self.actor_group])
-        values = self.critic(batch.observations[self.critic_group])
-        ratio = (log_prob(batch.actions, mean, std) - batch.log_probs).exp()
-        surrogate = surrogate_losses(ratio, advantages, config.clip_param).mean()
-        value_clip = config.clip_param if config.use_clipped_value_loss else None
-        value_loss = value_losses(values, batch.values, batch.returns, value_clip).mean()
-        mean_entropy = entropy(std).mean()
-        loss = surrogate + config.value_loss_coef * value_loss - config.entropy_coef * mean_entropy
+        scores = self._score(batch)
+        loss = (
+            scores.surrogate
+            + config.value_loss_coef * scores.value_loss
+            - config.entropy_coef * scores.entropy
+        )
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-
         actor_norm, critic_norm = _norm(self._actor_parameters), _norm(self._critic_parameters)
+
         with torch.no_grad():
-            ratio = ratio.detach()
-            mean_kl = kl(batch.means, batch.stds, mean, std).mean()
+            ratio = scores.ratio.detach()
             clipped = ((ratio - 1.0).abs() > config.clip_param).to(ratio.dtype).mean()
-            numbers = torch.stack(
-                (mean_kl, clipped, surrogate, value_loss, mean_entropy, actor_norm, critic_norm)
-            ).tolist()
-        if not all(map(math.isfinite, numbers)):
-            outputs = {"new means": mean, "new stds": std, "new values": values, "ratio": ratio}
-            self._refuse(batch, outputs)
-        mean_kl_, *others, actor_norm_, critic_norm_ = numbers
+            numbers = torch.stack((scores.kl, clipped, *scores[-3:], actor_norm, critic_norm))
+        mean_kl, *others = numbers.tolist()
+        if not all(map(math.isfinite, (mean_kl, *others))):
+            self._refuse(batch, scores)
+
         if config.schedule == "adaptive":
-            self.learning_rate = adapt_learning_rate(
-                self.learning_rate, mean_kl_, config.desired_kl
-            )
+            self.learning_rate = adapt_learning_rate(self.learning_rate, mean_kl, config.desired_kl)
         clip_grads_with_norm_(self._actor_parameters, config.max_grad_norm, actor_norm)
         clip_grads_with_norm_(self._critic_parameters, config.max_grad_norm, critic_norm)
         self.optimizer.step()
         self.actor.project_std()
-        clip_fraction, surrogate_, value_loss_, entropy_ = others
+        clip_fraction, surrogate, value_loss, mean_entropy, actor_grad_norm, critic_grad_norm = (
+            others
+        )
         return MiniBatchResult(
-            kl=mean_kl_,
-            learning_rate=self.learning_rate,
-            clip_fraction=clip_fraction,
-            surrogate=surrogate_,
-            value_loss=value_loss_,
-            entropy=entropy_,
-            actor_grad_norm=actor_norm_,
-            critic_grad_norm=critic_norm_,
-            ratio=ratio.flatten(),
+            mean_kl,
+            self.learning_rate,
+            clip_fraction,
+            surrogate,
+            value_loss,
+            mean_entropy,
+            actor_grad_norm,
+            critic_grad_norm,
+            ratio.flatten(),
+        )
+
+    def _score(self, batch: Samples) -> Scores:
+        """Run both networks over a mini-batch, and compare with what the rollout stored."""
+        config = self.config
+        advantages = batch.advantages
+        if config.normalize_advantage_per_mini_batch:
+            advantages = normalize_advantages(advantages.clone())
+        means, stds = self.actor(batch.observations[self.actor_group])
+        values = self.critic(batch.observations[self.critic_group])
+        ratio = (log_prob(batch.actions, means, stds) - batch.log_probs).exp()
+        with torch.no_grad():
+            mean_kl = kl(batch.means, batch.stds, means, stds).mean()
+        value_clip = config.clip_param if config.use_clipped_value_loss else None
+        return Scores(
+            new_means=means,
+            new_stds=stds,
+            new_values=values,
+            ratio=ratio,
+            kl=mean_kl,
+            surrogate=surrogate_losses(ratio, advantages, config.clip_param).mean(),
+            value_loss=value_losses(values, batch.values, batch.returns, value_clip).mean(),
+            entropy=entropy(stds).mean(),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -207,7 +242,7 @@ class Learner:
             if isinstance(network.obs_normalizer, EmpiricalNormalizer):
                 network.obs_normalizer.update(rollout.observations[group])
 
-    def _refuse(self, batch: Samples, outputs: Mapping[str, Tensor]) -> NoReturn:
+    def _refuse(self, batch: Samples, scores: Scores) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
         gradients = (
             (f"gradient of {owner}.{name}", parameter.grad)
@@ -215,8 +250,8 @@ class Learner:
             for name, parameter in network.named_parameters()
             if parameter.grad is not None
         )
-        raise_first_non_finite(chain(named_samples(batch), outputs.items(), gradients))
-        raise NonFiniteError("loss or gradient norm", torch.tensor(math.inf))
+        raise_first_non_finite(chain(named_samples(batch), scores._asdict().items(), gradients))
+        raise NonFiniteError("gradient norm", torch.tensor(math.inf))
 
 
 def _norm(parameters: Sequence[nn.Parameter]) -> Tensor:

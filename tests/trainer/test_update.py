@@ -284,12 +284,20 @@ def test_an_exploding_ratio_is_named():
     assert_same_bits(before, learner)
 
 
+def test_an_overflowing_loss_is_named():
+    learner = make_learner()
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch.returns[0] = 1e30  # finite, but its square is not
+    with pytest.raises(NonFiniteError, match=r"^value_loss: 1 of 1 non-finite$"):
+        learner.optimize(batch)
+
+
 def test_a_bad_weight_is_seen_in_what_it_makes():
     learner = make_learner()
     batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
     with torch.no_grad():
         learner.critic.mlp[0].weight[0, 0] = math.nan
-    with pytest.raises(NonFiniteError, match=r"^new values: 12 of 12 non-finite$"):
+    with pytest.raises(NonFiniteError, match=r"^new_values: 12 of 12 non-finite$"):
         learner.optimize(batch)
 
 
