@@ -36,7 +36,7 @@ def start(tmp_path):
 
 def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_path):
     terminal = start("run", "cartpole", *SMALL, "--run-dir", "run")
-    terminal.wait_for("RUNNING", timeout=40)
+    terminal.wait_for("RUNNING", timeout=120)
     terminal.send(" ")
     terminal.wait_for("PAUSED behind")
     terminal.send(">")
@@ -46,18 +46,18 @@ def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_p
     # Two steps of the rollout, then the update: two mini-batches in one epoch.
     for name in [*collect, *collect, "targets", "sample", "optimize", "optimize", "fresh"]:
         terminal.send(".")
-        terminal.wait_for(f"PAUSED behind {name}", timeout=5)
+        terminal.wait_for(f"PAUSED behind {name}", timeout=20)
         terminal.read(0.05)
     terminal.send("p")
-    terminal.wait_for("PAUSED behind store", timeout=5)  # the whole collection
+    terminal.wait_for("PAUSED behind store", timeout=20)  # the whole collection
     terminal.send("t")
-    terminal.wait_for("tensors behind store", timeout=5)
+    terminal.wait_for("tensors behind store", timeout=20)
     assert "[T,N,O_policy]" in terminal.text
     assert "2×8×4" in terminal.text
     terminal.send("1 ")
     terminal.wait_until(lambda: "PAUSED" not in terminal.text, 5, "running again")
     terminal.send("q")
-    terminal.wait_for("End this run?", timeout=5)
+    terminal.wait_for("End this run?", timeout=20)
     terminal.send("f")
     assert terminal.wait_for_end() == 0
     assert terminal.is_restored()
@@ -67,7 +67,7 @@ def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_p
 
 def test_sizes_may_change_wildly_while_it_trains(start):
     terminal = start("run", "cartpole", *SMALL, "--run-dir", "run")
-    terminal.wait_for("RUNNING", timeout=40)
+    terminal.wait_for("RUNNING", timeout=120)
     draw = random.Random(3)
     sizes = [(draw.randint(1, 220), draw.randint(1, 60)) for _ in range(56)]
     for columns, rows in [*sizes, (120, 40), (80, 24), (40, 10), (1, 1)]:
@@ -85,7 +85,7 @@ def test_sizes_may_change_wildly_while_it_trains(start):
 def test_the_menu_is_there_at_once_and_starts_a_run(start, tmp_path):
     terminal = start(columns=100, rows=30)
     terminal.wait_for("cartpole", timeout=20)
-    terminal.wait_for("B = N T", timeout=5)
+    terminal.wait_for("B = N T", timeout=20)
     process = Path("/proc") / str(terminal.process.pid)
     ticks = process.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
     libraries = process.joinpath("maps").read_text()
@@ -95,10 +95,10 @@ def test_the_menu_is_there_at_once_and_starts_a_run(start, tmp_path):
     for key in "n16":  # the number there is selected, so typing replaces it
         terminal.send(key)
         terminal.read(0.2)
-    terminal.wait_for("16 x 16 = 256", timeout=5)
-    terminal.wait_for("ppo-tui run cartpole --num-envs 16", timeout=5)
+    terminal.wait_for("16 x 16 = 256", timeout=20)
+    terminal.wait_for("ppo-tui run cartpole --num-envs 16", timeout=20)
     terminal.send("\r")
-    terminal.wait_for("RUNNING", timeout=40)
+    terminal.wait_for("RUNNING", timeout=120)
     assert len(list((tmp_path / "runs/cartpole").iterdir())) == 1
     terminal.send("q")
     terminal.wait_for("End this run?")
