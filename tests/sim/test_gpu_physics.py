@@ -25,6 +25,7 @@ from sim.physics.graph import Stream
 from sim.physics.self_test import compare_with_mujoco
 from sim.robots import find_robot
 from sim.scene import Scene
+from sim.warp_start import wp
 
 N = 8
 
@@ -58,7 +59,10 @@ def go2():
     ],
 )
 def device(request):
-    return torch.device(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "cpu":
+            patch.setattr(wp.config, "optimization_level", 0)  # compiles in half the time
+        yield torch.device(request.param)
 
 
 @pytest.fixture(scope="module")
