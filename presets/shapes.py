@@ -15,17 +15,22 @@ from sim.config import EnvConfig, TermSettings
 from sim.names import match_names
 from sim.robots import ROBOTS
 from sim.signatures import TermSignature
+from sim.tasks import TASKS
 
 _SHAPE = re.compile(r"\[N, (\w+)\]")
 
 
 def num_actions(env: EnvConfig) -> int:
     """Return A, the width of the action: a value for each joint that a term drives."""
+    if env.task is not None:
+        return len(TASKS[env.task].action_names)
     return sum(_num_joints(env, settings.params) for settings in env.actions.values())
 
 
 def observation_widths(env: EnvConfig) -> dict[str, dict[str, int | None]]:
     """Return the width of each term of each observation group; None where only building tells."""
+    if env.task is not None:
+        return {group: dict(parts) for group, parts in TASKS[env.task].observations.items()}
     return {
         group: {name: _width(env, name, settings) for name, settings in terms.items()}
         for group, terms in env.observations.items()

@@ -13,6 +13,7 @@ from sim.config import EnvConfig, TerminationSettings, TermSettings
 from sim.names import match_names
 from sim.robots import ROBOTS
 from sim.signatures import KINDS, REQUIRED, Param, Terms, TermSignature, read_terms
+from sim.tasks import TASKS
 from sim.terrain.config import FLOOR
 from sim.values import choices, complaint
 
@@ -91,10 +92,7 @@ def check_terms(config: EnvConfig, own_terms: Sequence[Path] = ()) -> list[Probl
 def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
     if config.robot not in ROBOTS:
         yield Problem(("env", "robot"), f"there is no robot '{config.robot}'", tuple(ROBOTS))
-    if not config.actions:
-        yield Problem(("env", "actions"), "at least one action is needed")
-    if not any(config.observations.values()):
-        yield Problem(("env", "observations"), "at least one observation is needed")
+    yield from _check_managers(config) if config.task is None else _check_task(config)
     if config.terrain is not None and config.robot in ROBOTS and not _has_floor(config.robot):
         yield Problem(("env", "terrain"), f"the {config.robot} does not stand on the ground")
     for path, settings in _entries(config):
@@ -110,6 +108,32 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
         else:
             yield from _check_params(config, path, terms[kind][name], settings.params)
         yield from _check_own_keys(path, name, settings)
+
+
+def _check_managers(config: EnvConfig) -> Iterator[Problem]:
+    if not config.actions:
+        yield Problem(("env", "actions"), "at least one action is needed")
+    if not any(config.observations.values()):
+        yield Problem(("env", "observations"), "at least one observation is needed")
+    if config.params is not None:
+        yield Problem(("env", "params"), "these are a direct task's numbers; env.task names none")
+
+
+def _check_task(config: EnvConfig) -> Iterator[Problem]:
+    task = TASKS.get(config.task or "")
+    if task is None:
+        yield Problem(("env", "task"), f"there is no direct task '{config.task}'", tuple(TASKS))
+        return
+    if config.robot != task.robot:
+        yield Problem(("env", "robot"), f"the task '{task.name}' needs the robot {task.robot}")
+    for kind in KINDS:
+        if kind != "events" and getattr(config, kind):
+            message = f"the task '{task.name}' brings its own; only events can be added to it"
+            yield Problem(("env", kind), message)
+    for name in config.params or {}:
+        if name not in task.params:
+            message = f"the task '{task.name}' has no number '{name}'"
+            yield Problem(("env", "params", name), message, tuple(task.params))
 
 
 def _entries(config: EnvConfig) -> Iterator[tuple[tuple[str, ...], TermSettings]]:

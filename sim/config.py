@@ -8,6 +8,7 @@ term exists and takes these numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -115,6 +116,11 @@ class EnvConfig(Settings):
 
     robot: str
     """Which robot stands in every world."""
+    task: str | None = None
+    """A direct task: a class that brings its own actions, observations, rewards and endings. Unset,
+    the tables of terms below are the task."""
+    params: Mapping[str, FiniteFloat] | None = None
+    """Numbers of the direct task, by name; its own defaults where unset."""
     num_envs: PositiveInt = 4096
     """N: worlds simulated side by side."""
     physics_dt: PositiveFloat = 0.005

@@ -18,12 +18,10 @@ from sim.terms.parameters import ALL, Index
 
 if TYPE_CHECKING:
     from sim.config import TermSettings
-    from sim.env import ManagerBasedEnv
+    from sim.step import SteppedEnv
 
 
-def bind(
-    env: ManagerBasedEnv, path: tuple[str, ...], settings: TermSettings
-) -> functools.partial[Any]:
+def bind(env: SteppedEnv, path: tuple[str, ...], settings: TermSettings) -> functools.partial[Any]:
     """Return the term of `settings` with its parameters in place; `env` (and ids) are still open.
 
     Args:
@@ -50,7 +48,7 @@ def bind(
     return functools.partial(term, **params)
 
 
-def _resolve(env: ManagerBasedEnv, annotation: str, value: Any) -> Any:  # noqa: ANN401
+def _resolve(env: SteppedEnv, annotation: str, value: Any) -> Any:  # noqa: ANN401
     """Turn a preset's value into what a parameter of this annotation receives."""
     match annotation:
         case "Joints":
@@ -68,7 +66,7 @@ def _resolve(env: ManagerBasedEnv, annotation: str, value: Any) -> Any:  # noqa:
 
 
 def _columns(
-    env: ManagerBasedEnv, patterns: str | Sequence[str], names: Sequence[str], what: str
+    env: SteppedEnv, patterns: str | Sequence[str], names: Sequence[str], what: str
 ) -> Index:
     """Find the columns whose whole names match one of the patterns, in the order of `names`."""
     found = match_names(patterns, names, what)

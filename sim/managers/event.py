@@ -14,7 +14,7 @@ from sim.managers.state import Stateful
 from sim.sampling import uniform_steps
 
 if TYPE_CHECKING:
-    from sim.env import ManagerBasedEnv
+    from sim.step import SteppedEnv
 
 
 class EventManager(Stateful):
@@ -22,7 +22,7 @@ class EventManager(Stateful):
 
     buffers = ("steps_left",)
 
-    def __init__(self, env: ManagerBasedEnv, settings: Mapping[str, EventSettings]) -> None:
+    def __init__(self, env: SteppedEnv, settings: Mapping[str, EventSettings]) -> None:
         self._env = env
         by_mode = {
             mode: {name: term for name, term in settings.items() if term.mode == mode}

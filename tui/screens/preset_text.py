@@ -31,12 +31,18 @@ def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Conten
         width: columns to fold lists of names to.
     """
     rows = {**_shapes(preset), **_time(preset), "device": device, "": ""}
-    rows["actions"] = f"[N, {sizes.num_actions}] {_names(preset.env.actions)}"
+    if preset.env.task is not None:
+        rows["task"] = f"{preset.env.task}: a class brings rewards and endings"
+    actions = f" {_names(preset.env.actions)}" if preset.env.actions else ""
+    rows["actions"] = f"[N, {sizes.num_actions}]{actions}"
     rows |= _observations(sizes)
-    rows["ends by"] = _names(preset.env.terminations)
+    if preset.env.task is None:
+        rows["ends by"] = _names(preset.env.terminations)
     if preset.env.commands:
         rows["commands"] = _names(preset.env.commands)
     lines = [line for label, text in rows.items() for line in _row(label, text, width)]
+    if preset.env.task is not None:
+        return Content("\n").join(lines)
     return Content("\n").join([*lines, Content(""), *_rewards(preset, width)])
 
 
