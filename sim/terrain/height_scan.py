@@ -15,6 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from sim.physics.graph import Stream
 from sim.terrain.generator import TerrainMap
 from sim.warp_start import wp
 
@@ -116,7 +117,7 @@ class HeightScanner:
         )
         # a GPU wants a thread a ray; a core is quicker with one turn of the robot a world
         self._threads_per_world = len(self.pattern) if device.type == "cuda" else 1
-        self._device = wp.device_from_torch(device)
+        self._stream = Stream(torch.device(device))
 
     def scan(self, position: Tensor, orientation: Tensor) -> Tensor:
         """Cast all rays.
@@ -131,7 +132,6 @@ class HeightScanner:
         """
         scan = torch.empty((len(position), len(self.pattern)), device=position.device)
         # Warp has streams of its own; on torch's, the kernel waits for what torch wrote
-        stream = wp.stream_from_torch(position.device) if position.is_cuda else None
         wp.launch(
             cast_rays,
             dim=(len(position), self._threads_per_world),
@@ -144,8 +144,8 @@ class HeightScanner:
                 self._threads_per_world,
             ],
             outputs=[wp.from_torch(scan)],
-            device=self._device,
-            stream=stream,
+            device=self._stream.device,
+            stream=self._stream.current(),
         )
         return scan
 
