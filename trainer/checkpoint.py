@@ -1,13 +1,15 @@
-"""Checkpoints: written whole or not at all, read without executing code."""
+"""Checkpoints: written whole or not at all, read without executing code.
+
+Torch is imported with the first checkpoint that is written or read, not before.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import zipfile
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 1
 """Grows when the contents of a checkpoint change their meaning."""
@@ -17,6 +19,20 @@ _NAME = re.compile(r"model_(\d+)\.pt")
 
 class CheckpointError(Exception):
     """A checkpoint that cannot be read; the message says which and why."""
+
+
+class SchemaError(CheckpointError):
+    """A whole checkpoint, but of another version of this program."""
+
+
+class Newest(NamedTuple):
+    """The newest checkpoint of a folder that can be read."""
+
+    path: Path | None
+    """None where none can be read."""
+    state: dict[str, Any]
+    unreadable: tuple[str, ...]
+    """What is wrong with each newer one, a sentence each."""
 
 
 def path_for(folder: Path, completed_iterations: int) -> Path:
@@ -34,6 +50,8 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises:
         OSError: it could not be written; whatever was at `path` is still there.
     """
+    import torch
+
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -55,27 +73,64 @@ def load(path: Path) -> dict[str, Any]:
     """Read a checkpoint onto the CPU.
 
     Raises:
-        CheckpointError: it is missing, cut short, not a checkpoint, or of another schema.
+        CheckpointError: it is missing, cut short or not a checkpoint.
+        SchemaError: it is of another schema.
     """
+    import torch
+
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: no such checkpoint") from None
     except Exception as error:  # torch raises many kinds for a damaged file
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = _why(path, error)
         raise CheckpointError(f"{path}: not readable as a checkpoint: {reason}") from error
     version = state.get("schema_version") if isinstance(state, dict) else None
+    if not isinstance(version, int):
+        raise CheckpointError(f"{path}: not readable as a checkpoint: it names no schema")
     if version != SCHEMA_VERSION:
-        raise CheckpointError(
-            f"{path}: made by checkpoint schema {version}, this program reads {SCHEMA_VERSION}"
+        age = "a newer" if version > SCHEMA_VERSION else "an older"
+        raise SchemaError(
+            f"{path}: made by {age} version of this program, with checkpoint schema {version}; "
+            f"this one reads schema {SCHEMA_VERSION}"
         )
     return dict(state)
 
 
 def saved(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
-    found = [(int(m[1]), p) for p in folder.glob("model_*.pt") if (m := _NAME.fullmatch(p.name))]
-    return [path for _, path in sorted(found)]
+    return [path_for(folder, number) for number in saved_iterations(folder)]
+
+
+def saved_iterations(folder: Path) -> list[int]:
+    """After how many completed iterations the checkpoints in a folder were made, in order."""
+    found = (_NAME.fullmatch(path.name) for path in folder.glob("model_*.pt"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def newest_readable(folder: Path) -> Newest:
+    """Read the newest checkpoint of a folder that is whole.
+
+    Raises:
+        SchemaError: the newest whole one is of another schema. An older one is not taken instead:
+            what came after it would be lost without need.
+    """
+    unreadable: list[str] = []
+    for path in reversed(saved(folder)):
+        try:
+            return Newest(path, load(path), tuple(unreadable))
+        except SchemaError:
+            raise
+        except CheckpointError as error:
+            unreadable.append(str(error))
+    return Newest(None, {}, tuple(unreadable))
+
+
+def _why(path: Path, error: Exception) -> str:
+    # A checkpoint is a zip archive, whose directory stands at its end.
+    if not isinstance(error, PermissionError) and not zipfile.is_zipfile(path):
+        return "it is cut short, or something else"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _flush_folder(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Activation = Literal[
     "elu",
@@ -24,6 +24,12 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 PositiveInt = Annotated[int, Field(ge=1)]
+
+
+def _all_or_some(count: int) -> int:
+    if count < -1 or count == 0:
+        raise ValueError(f"must be -1, which keeps all, or at least 1, not {count}")
+    return count
 
 
 class Settings(BaseModel):
@@ -71,6 +77,8 @@ class TrainerConfig(Settings):
     """T: steps that each world makes in one rollout."""
     save_interval: PositiveInt = 50
     """Iterations between two checkpoints."""
+    keep_checkpoints: Annotated[int, AfterValidator(_all_or_some)] = -1
+    """How many of the newest checkpoints stay, beside the best; -1: all."""
     init_at_random_ep_len: bool = True
     """Start the worlds at random ages, so that they do not all time out on one step."""
     clip_actions: PositiveFloat | None = None

@@ -225,7 +225,7 @@ class Trainer:
         return {
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
-            "optimizer": self.learner.optimizer.state_dict(),
+            "optimizer": self.learner.state_dict(),
             "generator": self.generator.get_state(),
             "env": self.env.state_dict(),
             "obs": self.obs,
@@ -234,15 +234,31 @@ class Trainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state_dict` returned."""
+        """Continue from a state that `state_dict` returned, bit for bit on the same device.
+
+        Raises:
+            RuntimeError: a network's part of it is missing or does not fit; named.
+            ValueError: the worlds' part does not fit.
+        """
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
-        self.learner.optimizer.load_state_dict(state["optimizer"])
-        self.generator.set_state(state["generator"])
+        self.learner.load_state_dict(state["optimizer"])
+        self._load_generator(state)
         self.env.load_state_dict(state["env"])
         self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
         self.episodes.load_state_dict(state["episodes"])
         self.completed_iterations = state["completed_iterations"]
+        self.position = Position(self.completed_iterations)
+
+    def _load_generator(self, state: Mapping[str, Any]) -> None:
+        """Continue the random numbers; those of another kind of device begin anew."""
+        saved = state["generator"]
+        if saved.shape == self.generator.get_state().shape:
+            self.generator.set_state(saved.cpu())
+        else:
+            assert self.config.seed is not None
+            seeds = np.random.SeedSequence((self.config.seed, state["completed_iterations"]))
+            self.generator.manual_seed(int(seeds.generate_state(1)[0]))
 
     def _run(
         self,

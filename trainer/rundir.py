@@ -10,21 +10,36 @@ import datetime as dt
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from trainer.telemetry import Event
+from trainer.telemetry import Event, RunState
 
 MetricValue = float | Sequence[float]
 
 
+RUNS = Path("runs")
+"""Where runs lie that were given no folder of their own."""
+
+_ABOUT_THE_ROW = ("iteration", "env_steps", "elapsed")
+
+
 class RunDirError(Exception):
-    """A folder that cannot hold a new run; the message says which and why."""
+    """A folder that cannot hold a run; the message says which and why."""
+
+
+class MetricsRow(NamedTuple):
+    """One iteration of a run, read back."""
+
+    iteration: int
+    """Completed iterations, this one included."""
+    metrics: Mapping[str, float]
+    """All tags with one number; NaN where it was not finite."""
 
 
 class RunDir:
-    """The folder of one run. Make one with `create`.
+    """The folder of one run. Make one with `create`, or go on in one with `reopen`.
 
     Args:
         path: the folder, which exists.
@@ -93,6 +108,46 @@ class RunDir:
             raise RunDirError(f"--run-dir {path}: cannot be written: {error.strerror}") from None
         return run_dir
 
+    @classmethod
+    def reopen(cls, path: Path, config_toml: str, iteration: int) -> RunDir:
+        """Make the folder of a run that was ended or killed ready to go on in.
+
+        Files half written are deleted, rows of iterations after `iteration` are dropped.
+
+        Args:
+            path: the run's folder, in which nobody writes.
+            config_toml: the configuration from now on.
+            iteration: completed iterations of the checkpoint from which the run goes on.
+
+        Raises:
+            RunDirError: the folder cannot be written.
+        """
+        run_dir = cls(path)
+        try:
+            for stray in (*path.glob(".*.tmp"), *run_dir.checkpoints.glob(".*.tmp")):
+                stray.unlink()
+            _keep_lines(run_dir.metrics, lambda row: row.get("iteration", math.inf) <= iteration)
+            _keep_lines(run_dir.events, lambda event: True)
+            _write_whole(run_dir.config, config_toml, durable=True)
+        except OSError as error:
+            raise RunDirError(f"{path}: cannot be written: {error.strerror}") from None
+        return run_dir
+
+    def read_metrics(self) -> Iterator[MetricsRow]:
+        """Read all rows that are whole.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        for _, row in _json_lines(self.metrics):
+            if isinstance(iteration := row.get("iteration"), int):
+                numbers = {
+                    tag: math.nan if value is None else float(value)
+                    for tag, value in row.items()
+                    if tag not in _ABOUT_THE_ROW and not isinstance(value, list)
+                }
+                yield MetricsRow(iteration, numbers)
+
     def append_metrics(
         self, iteration: int, env_steps: int, elapsed: float, metrics: Mapping[str, MetricValue]
     ) -> None:
@@ -135,11 +190,63 @@ class RunDir:
 def default_path(preset: str, name: str, now: dt.datetime | None = None) -> Path:
     """`runs/<preset>/<UTC time>_<name>`, with a number behind it where that exists already."""
     stamp = (now or dt.datetime.now(dt.UTC)).strftime("%Y-%m-%d_%H-%M-%S")
-    base = Path("runs") / preset / (f"{stamp}_{name}" if name else stamp)
+    base = RUNS / preset / (f"{stamp}_{name}" if name else stamp)
     path, number = base, 2
     while path.exists():
         path, number = base.with_name(f"{base.name}_{number}"), number + 1
     return path
+
+
+def runs_of(preset: str) -> list[Path]:
+    """The runs of a preset under `RUNS`, oldest first."""
+    return sorted(path.parent for path in (RUNS / preset).glob("*/config.toml"))
+
+
+def process_start(pid: int) -> int | None:
+    """When a process started, in the kernel's ticks since boot; None if none of this number runs.
+
+    Together with the number it names a process for good: numbers are given again.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    state, *fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    return None if state in "ZX" else int(fields[18])
+
+
+def writer(path: Path) -> int | None:
+    """Number of the process that trains in a run's folder right now; None if there is none."""
+    try:
+        status = json.loads((path / "status.json").read_text(encoding="utf-8"))
+        pid, over = status["pid"], RunState(status["state"]).is_over
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if over or not isinstance(pid, int) or (started := process_start(pid)) is None:
+        return None
+    return pid if status.get("pid_started", started) == started else None
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Lines of a file that hold a JSON object each, as text and read; none if it is missing."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # a crash or a full disk cut it short
+            if isinstance(entry, dict) and line.endswith("\n"):
+                yield line, entry
+
+
+def _keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    """Drop all lines but the whole ones that are wanted."""
+    if path.exists():
+        kept = "".join(line for line, entry in _json_lines(path) if wanted(entry))
+        if len(kept.encode()) != path.stat().st_size:
+            _write_whole(path, kept, durable=True)
 
 
 def _json(value: MetricValue) -> float | list[float | None] | None:

@@ -7,7 +7,7 @@ even imported before it starts. Others read snapshots and give commands, and nev
 from __future__ import annotations
 
 import gc
-import os
+import math
 import queue
 import threading
 import time
@@ -18,7 +18,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.config import TrainerConfig
+from trainer.describe import run_info, status
 from trainer.env import Env
+from trainer.keeping import CheckpointKeeper, copied
 from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
 from trainer.telemetry import (
@@ -28,10 +30,10 @@ from trainer.telemetry import (
     History,
     Position,
     RolloutView,
-    RunInfo,
     RunState,
     Snapshot,
 )
+from trainer.threads import let_torch_threads_sleep
 
 if TYPE_CHECKING:
     from trainer.loop import Trainer
@@ -74,6 +76,7 @@ class Session:
         run_dir: the run's folder.
         device: name of the device, as a person reads it.
         notes: what a person should know of this run, a sentence each.
+        resume: the state of a checkpoint of this run, to go on from.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Session:
         run_dir: RunDir,
         device: str = "cpu",
         notes: tuple[str, ...] = (),
+        resume: Mapping[str, Any] | None = None,
     ) -> None:
         self.history = History()
         self.events = EventLog()
@@ -94,6 +98,7 @@ class Session:
         self._config = config
         self._device = device
         self._notes = notes
+        self._resume = resume
         self._trainer: Trainer | None = None
         self._gate = StageGate(self._paused, self._do_chores, self._resumed)
         self._checkpoint_wanted = False
@@ -101,16 +106,22 @@ class Session:
         self._followers: list[queue.SimpleQueue[IterationRow | None]] = []
         self._thread = threading.Thread(target=self._run, name="session")
 
-        self._snapshot = Snapshot()  # replaced at iterations and changes of state
+        self._first_iteration = resume["completed_iterations"] if resume is not None else 0
+        self._first_elapsed = resume["elapsed"] if resume is not None else 0.0
+        # replaced at iterations and changes of state
+        self._snapshot = Snapshot(
+            completed_iterations=self._first_iteration, elapsed=self._first_elapsed
+        )
         self._seq = 0
         self._position = Position()  # replaced at every boundary
         self._rollout_view: RolloutView | None = None
         self._rollout_view_time = 0.0
         self._metrics: dict[str, float] = {}
-        self._elapsed = 0.0
-        self._first_iteration = 0  # completed before this process, for the ETA
+        self._elapsed = self._first_elapsed
         self._boundary_state: dict[str, Any] | None = None  # after the last completed iteration
-        self._saved_iteration = -1
+        self._keeper = CheckpointKeeper(
+            run_dir, config.keep_checkpoints, self._record, resumed_from=self._first_iteration
+        )
         self._status_time = 0.0
 
     # What other threads call.
@@ -185,10 +196,9 @@ class Session:
     # The thread.
 
     def _run(self) -> None:
-        # Torch's threads would spin between two operations, and starve physics, screen and other
-        # programs of a busy machine; asleep they cost little. Read when torch is first imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        let_torch_threads_sleep()
         try:
+            self._write_status()  # from now on the folder is taken
             self._publish(progress="importing torch")
             self._build()
             self._train()
@@ -211,16 +221,40 @@ class Session:
         self._publish(progress=_BUILDING)
         env = self._build_env()
         self._trainer = trainer = Trainer(env, self._config, self)
+        if self._resume is not None:
+            trainer.load_state_dict(self._resume)
+            self._resume = None
+            self._recall(trainer)
         self._keep_boundary()
-        self._publish(info=self._describe(trainer), progress="")
+        info = run_info(trainer, self._preset, self.run_dir.path, self._device, self._notes)
+        self._publish(info=info, progress="")
         gc.collect()
         gc.freeze()  # what exists now lives as long as the run: keep collections short
+
+    def _recall(self, trainer: Trainer) -> None:
+        """Put back what was shown of the iterations before this process."""
+        mean_rewards = {}
+        for row in self.run_dir.read_metrics():
+            while len(self.history) + 1 < row.iteration:  # rows that a crash of the machine took
+                self.history.append(len(self.history) + 1, {})
+            self.history.append(row.iteration, row.metrics)
+            self._metrics.update(row.metrics)
+            mean_rewards[row.iteration] = row.metrics.get("Train/mean_reward", math.nan)
+        self._keeper.recall(mean_rewards)
+        self._position = trainer.position
+        self._publish(
+            env_steps=trainer.env_steps,
+            steps_per_second=self._metrics.get("Perf/total_fps", math.nan),
+            metrics=MappingProxyType(dict(self._metrics)),
+        )
 
     def _train(self) -> None:
         trainer = self._trainer
         assert trainer is not None
         self._publish(state=RunState.RUNNING)
         self._record("start", f"{self._preset}, seed {self._config.seed}, {self._device}")
+        if done := trainer.completed_iterations:
+            self._record("checkpoint", f"model_{done}.pt loaded, goes on after {done} iterations")
         while trainer.completed_iterations < self._config.num_iterations:
             trainer.iterate()
             if self._finish_wanted:
@@ -254,8 +288,8 @@ class Session:
         )
         for fault in trainer.faults:
             self._record("fault", fault)
-        done_here = iteration - self._first_iteration
-        eta = self._elapsed / done_here * (self._config.num_iterations - iteration)
+        pace = (self._elapsed - self._first_elapsed) / (iteration - self._first_iteration)
+        eta = pace * (self._config.num_iterations - iteration)
         self._publish(
             completed_iterations=iteration,
             env_steps=trainer.env_steps,
@@ -277,32 +311,23 @@ class Session:
         if self._checkpoint_wanted:
             self._checkpoint_wanted = False
             self._save_boundary()
+            self._write_status()  # names the checkpoint and the best one
 
     def _keep_boundary(self) -> None:
         """Copy the state of this iteration boundary: what any later stop or crash can save."""
         assert self._trainer is not None
         self._boundary_state = {
-            **_copied(self._trainer.state_dict()),
+            **copied(self._trainer.state_dict()),
             "preset": self._preset,
+            "device": self._device,
             "elapsed": self._elapsed,
+            "mean_reward": self._metrics.get("Train/mean_reward", math.nan),
         }
 
     def _save_boundary(self) -> None:
         """Save the last completed iteration, unless it is on disk already."""
-        from trainer import checkpoint
-
-        state = self._boundary_state
-        if state is None or state["completed_iterations"] in (0, self._saved_iteration):
-            return
-        iteration = state["completed_iterations"]
-        path = checkpoint.path_for(self.run_dir.checkpoints, iteration)
-        try:
-            checkpoint.save(path, state)
-        except OSError as error:
-            self._record("alert", f"checkpoint {path.name} not saved: {error}; training goes on")
-            return
-        self._saved_iteration = iteration
-        self._record("checkpoint", f"{path.name} saved, {path.stat().st_size / 1e6:.1f} MB")
+        if self._boundary_state is not None:
+            self._keeper.save(self._boundary_state)
 
     # Pausing.
 
@@ -326,7 +351,7 @@ class Session:
             return "stops at the next stage boundary"
         if self._finish_wanted:
             return "finishes this iteration, saves and stops"
-        wanted = [] if self._gate.paused_behind else [_PENDING_OF[self._gate.mode]]
+        wanted = [] if self._gate.paused_behind else [self._gate.mode.pending]
         if self._checkpoint_wanted:
             wanted.append("saves a checkpoint when this iteration ends")
         return ", ".join(part for part in wanted if part)
@@ -354,20 +379,8 @@ class Session:
 
     def _write_status(self) -> None:
         self._status_time = time.monotonic()
-        snapshot = self._snapshot
         self.run_dir.write_status(
-            {
-                "state": snapshot.state.value,
-                "preset": self._preset,
-                "pid": os.getpid(),
-                "time": time.time(),
-                "completed_iterations": snapshot.completed_iterations,
-                "num_iterations": self._config.num_iterations,
-                "env_steps": snapshot.env_steps,
-                "elapsed": round(snapshot.elapsed, 3),
-                "checkpoint": self._saved_iteration if self._saved_iteration > 0 else None,
-                "failure": snapshot.failure.message if snapshot.failure else None,
-            }
+            status(self._snapshot, self._preset, self._config.num_iterations, self._keeper)
         )
 
     def _end(self, state: RunState, text: str) -> None:
@@ -388,51 +401,3 @@ class Session:
         failure = Failure(message, trace, stage, iteration)
         self._publish(state=RunState.FAILED, failure=failure, tensors=(), progress="")
         self._write_status()
-
-    def _describe(self, trainer: Trainer) -> RunInfo:
-        env, config = trainer.env, self._config
-        assert config.seed is not None
-        return RunInfo(
-            preset=self._preset,
-            run_dir=str(self.run_dir.path),
-            seed=config.seed,
-            device=self._device,
-            num_envs=env.num_envs,
-            num_steps_per_env=config.num_steps_per_env,
-            num_iterations=config.num_iterations,
-            num_mini_batches=config.num_mini_batches,
-            num_learning_epochs=config.num_learning_epochs,
-            num_actions=env.num_actions,
-            observation_groups=MappingProxyType(
-                {
-                    group: sum(width for _, width in terms)
-                    for group, terms in env.observation_terms.items()
-                }
-            ),
-            observation_terms=MappingProxyType(dict(env.observation_terms)),
-            reward_terms=MappingProxyType(dict(env.reward_terms)),
-            step_dt=env.step_dt,
-            max_episode_length=env.max_episode_length,
-            clip_param=config.clip_param,
-            max_grad_norm=config.max_grad_norm,
-            desired_kl=config.desired_kl if config.schedule == "adaptive" else None,
-            notes=self._notes,
-        )
-
-
-_PENDING_OF = {
-    GateMode.RUN: "",
-    GateMode.PAUSE: "pauses at the next stage boundary",
-    GateMode.ONE_STAGE: "pauses at the next stage boundary",
-    GateMode.ONE_PHASE: "pauses at the end of this phase",
-    GateMode.ONE_ITERATION: "pauses at the end of this iteration",
-}
-
-
-def _copied(value: Any) -> Any:  # noqa: ANN401 - any part of a state dict
-    """A copy of nested dicts and lists in which every tensor is cloned."""
-    if isinstance(value, Mapping):
-        return {key: _copied(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copied(entry) for entry in value]
-    return value.clone() if hasattr(value, "clone") else value

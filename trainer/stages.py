@@ -46,6 +46,19 @@ class GateMode(StrEnum):
     ONE_PHASE = "one phase"
     ONE_ITERATION = "one iteration"
 
+    @property
+    def pending(self) -> str:
+        """What the loop will do, until it has done it."""
+        match self:
+            case GateMode.RUN:
+                return ""
+            case GateMode.ONE_PHASE:
+                return "pauses at the end of this phase"
+            case GateMode.ONE_ITERATION:
+                return "pauses at the end of this iteration"
+            case _:
+                return "pauses at the next stage boundary"
+
 
 class StopRequested(Exception):  # noqa: N818 - a request, not an error
     """Raised at a stage boundary in the session thread when the run must end now."""

@@ -1,10 +1,20 @@
 import datetime as dt
 import json
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 
-from trainer.rundir import RunDir, RunDirError, default_path
+from trainer.rundir import (
+    RunDir,
+    RunDirError,
+    default_path,
+    process_start,
+    runs_of,
+    writer,
+)
 from trainer.telemetry import Event
 
 
@@ -80,3 +90,80 @@ def test_the_default_path_has_the_time_and_never_an_existing_run(tmp_path, monke
     first.mkdir(parents=True)
     assert default_path("go2_flat", "try", now).name == "2026-11-29_21-01-33_try_2"
     assert default_path("go2_flat", "", now).name == "2026-11-29_21-01-33"
+
+
+def test_a_reopened_run_drops_later_rows_half_lines_and_stray_files(tmp_path):
+    run = RunDir.create(tmp_path / "r", "old")
+    for iteration in (1, 2, 3, 4):
+        run.append_metrics(iteration, 0, 0.0, {"a": iteration, "list": [1.0]})
+    before = run.metrics.read_text().splitlines(keepends=True)
+    with run.metrics.open("a") as file:
+        file.write('{"iteration": 2, "a"')
+    run.events.write_text('{"kind": "start"}\n{"ki')
+    (run.path / ".status.json.99.tmp").touch()
+    (run.checkpoints / ".model_4.pt.99.tmp").touch()
+    (run.checkpoints / "model_2.pt").touch()
+
+    again = RunDir.reopen(run.path, "new", 2)
+    assert run.metrics.read_text() == "".join(before[:2])
+    assert run.events.read_text() == '{"kind": "start"}\n'
+    assert run.config.read_text() == "new"
+    assert not list(run.path.rglob("*.tmp"))
+    assert (run.checkpoints / "model_2.pt").exists()
+    assert list(again.read_metrics()) == [(1, {"a": 1.0}), (2, {"a": 2.0})]
+
+
+def test_null_is_read_back_as_nan_and_a_run_without_metrics_has_no_rows(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    assert list(run.read_metrics()) == []
+    run.append_metrics(1, 96, 1.0, {"a": math.inf})
+    ((iteration, metrics),) = run.read_metrics()
+    assert iteration == 1
+    assert math.isnan(metrics["a"])
+
+
+def test_a_folder_that_cannot_be_written_is_not_reopened(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    run.config.unlink()
+    run.config.mkdir()  # in the way, even for root
+    with pytest.raises(RunDirError, match="cannot be written"):
+        RunDir.reopen(run.path, "new", 1)
+
+
+def test_a_run_is_busy_while_the_process_that_its_status_names_lives(tmp_path):
+    run = RunDir.create(tmp_path / "r", "")
+    assert writer(run.path) is None
+    mine = {"pid": os.getpid(), "pid_started": process_start(os.getpid())}
+    for state in ("starting", "running", "paused"):
+        run.write_status({"state": state, **mine})
+        assert writer(run.path) == os.getpid()
+    run.write_status({"state": "running", "pid": os.getpid()})
+    assert writer(run.path) == os.getpid()
+    for state in ("finished", "failed"):
+        run.write_status({"state": state, **mine})
+        assert writer(run.path) is None
+    run.write_status({"state": "running", **mine, "pid_started": mine["pid_started"] - 1})
+    assert writer(run.path) is None  # the number was given to another process since
+    run.status.write_text("{")
+    assert writer(run.path) is None
+
+
+def test_a_process_that_is_dead_and_not_yet_waited_for_is_no_writer(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert process_start(child.pid) is not None
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process_start(child.pid) is None
+    child.communicate()
+
+
+def test_the_runs_of_a_preset_are_listed_oldest_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert runs_of("toy") == []
+    for name in ("2026-02-01_00-00-00", "2026-01-01_00-00-00_x", "not_a_run"):
+        RunDir.create(tmp_path / "runs" / "toy" / name, "")
+    (tmp_path / "runs/toy/not_a_run/config.toml").unlink()
+    assert [path.name for path in runs_of("toy")] == [
+        "2026-01-01_00-00-00_x",
+        "2026-02-01_00-00-00",
+    ]

@@ -1,0 +1,121 @@
+"""Which checkpoints of a run are kept, which is the best, and the writing of a new one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from trainer import checkpoint
+from trainer.rundir import RunDir
+
+KEEP_ALL = -1
+
+
+class Best(NamedTuple):
+    """The checkpoint whose last finished episodes had the highest mean reward."""
+
+    iteration: int
+    """Completed iterations."""
+    mean_reward: float
+
+
+def dispensable(saved: Collection[int], keep: int, spared: Collection[int]) -> list[int]:
+    """Return the checkpoints to delete, by completed iterations.
+
+    Args:
+        saved: those that exist.
+        keep: how many of the newest stay; -1: all.
+        spared: those that stay in any case.
+    """
+    if keep == KEEP_ALL:
+        return []
+    return [number for number in sorted(saved)[:-keep] if number not in spared]
+
+
+class CheckpointKeeper:
+    """Writes the checkpoints of a run, and deletes those that need not be kept.
+
+    The file just written, the best one, and the one that the run was resumed from always stay.
+
+    Args:
+        run_dir: the run's folder.
+        keep: how many of the newest stay; -1: all.
+        record: told of what was done, as kind and text of an event.
+        resumed_from: completed iterations of the checkpoint that the run goes on from; 0: none.
+    """
+
+    def __init__(
+        self,
+        run_dir: RunDir,
+        keep: int,
+        record: Callable[[str, str], object],
+        resumed_from: int = 0,
+    ) -> None:
+        self.best: Best | None = None
+        self.newest = resumed_from
+        """Completed iterations of the last one written or resumed from; 0: there is none."""
+        self._folder = run_dir.checkpoints
+        self._keep = keep
+        self._record = record
+        self._resumed_from = resumed_from
+
+    def recall(self, mean_rewards: Mapping[int, float]) -> None:
+        """Find the best of the checkpoints that exist already.
+
+        Args:
+            mean_rewards: for completed iterations the mean reward then.
+        """
+        for number in self._numbers():
+            self._compare(number, mean_rewards.get(number, math.nan))
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Save a state, unless no iteration is complete or it is on disk already.
+
+        A disk that is full or read-only raises nothing: it is recorded.
+
+        Args:
+            state: of a session, with `completed_iterations` and `mean_reward`.
+        """
+        iteration = state["completed_iterations"]
+        if iteration in (0, self.newest):
+            return
+        path = checkpoint.path_for(self._folder, iteration)
+        try:
+            checkpoint.save(path, state)
+        except OSError as error:
+            self._record("alert", f"checkpoint {path.name} not saved: {error}; training goes on")
+            return
+        self.newest = iteration
+        self._compare(iteration, state["mean_reward"])
+        self._record("checkpoint", f"{path.name} saved, {path.stat().st_size / 1e6:.1f} MB")
+        self._tidy()
+
+    def _compare(self, iteration: int, mean_reward: float) -> None:
+        if math.isfinite(mean_reward) and (
+            self.best is None or mean_reward >= self.best.mean_reward
+        ):
+            self.best = Best(iteration, mean_reward)
+
+    def _tidy(self) -> None:
+        best = self.best.iteration if self.best is not None else 0
+        spared = {self.newest, self._resumed_from, best}
+        for number in dispensable(self._numbers(), self._keep, spared):
+            path = checkpoint.path_for(self._folder, number)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                self._record("alert", f"checkpoint {path.name} not deleted: {error.strerror}")
+
+    def _numbers(self) -> list[int]:
+        # A damaged file newer than the one resumed from is no checkpoint of this run any more.
+        return [n for n in checkpoint.saved_iterations(self._folder) if n <= self.newest]
+
+
+def copied(value: Any) -> Any:  # noqa: ANN401 - any part of a state dict
+    """A copy of nested dicts and lists in which every tensor is cloned."""
+    if isinstance(value, Mapping):
+        return {key: copied(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(entry) for entry in value]
+    return value.clone() if hasattr(value, "clone") else value
