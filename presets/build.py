@@ -14,6 +14,7 @@ from presets.problems import PresetError, did_you_mean
 from presets.schema import Preset
 from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.session import Session
+from trainer.threads import let_torch_threads_sleep
 
 if TYPE_CHECKING:
     from sim.physics.base import Listener
@@ -74,11 +75,7 @@ def new_session(
     Raises:
         PresetError: the folder holds a run already, or cannot be written.
     """
-    preset, notes = resolved.preset, []
-    if device.note:
-        notes.append(f"{device.note}: {_consequence(resolved)}")
-    if device.kind == "cuda":
-        notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
+    preset, notes = resolved.preset, notes_on(resolved, device)
     if preset.trainer.seed is None:
         preset = _with_drawn_seed(preset)
         notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
@@ -95,6 +92,16 @@ def new_session(
         tuple(notes),
     )
     return session
+
+
+def notes_on(resolved: Resolved, device: Device) -> list[str]:
+    """Say what a person should know of training this preset on this device."""
+    notes = []
+    if device.note:
+        notes.append(f"{device.note}: {_consequence(resolved)}")
+    if device.kind == "cuda":
+        notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
+    return notes
 
 
 def build_env(preset: Preset, device: Device, listener: Listener | None = None) -> Env:
@@ -120,6 +127,7 @@ def _why_no_gpu(index: int) -> str | None:
         return "no NVIDIA driver"
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
+    let_torch_threads_sleep()
     import torch
 
     if torch.version.cuda is None:

@@ -78,6 +78,29 @@ def load(
     return Resolved(preset, file, MappingProxyType(_origins(preset, layers)))
 
 
+def filed_under(name: str) -> str:
+    """Return the name under which a preset's runs are kept.
+
+    Args:
+        name: the preset's name, or the path of a .toml file.
+
+    Raises:
+        PresetError: there is none, or it cannot be read.
+    """
+    file, table = files.chain(name)[-1]
+    return str(table.get("name", file.name))
+
+
+def differences(one: Preset, other: Preset) -> dict[Path, tuple[Any, Any]]:
+    """Return the keys that differ, with both values; None where one has no such key."""
+    ours, theirs = dict(leaves(_dump(one))), dict(leaves(_dump(other)))
+    return {
+        path: (ours.get(path), theirs.get(path))
+        for path in ours | theirs
+        if ours.get(path) != theirs.get(path)
+    }
+
+
 def describe(file: PresetFile) -> str:
     """Return what a preset trains, in a line; or why it cannot be read."""
     try:

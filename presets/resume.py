@@ -1,0 +1,183 @@
+"""Going on with a run: finding it, and holding it to the settings it was trained with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from presets.build import Device, build_env, notes_on
+from presets.loader import Resolved, differences, filed_under, load, to_toml
+from presets.problems import PresetError, did_you_mean, locate
+from presets.toml import format_key, format_value
+from trainer import checkpoint
+from trainer.checkpoint import CheckpointError
+from trainer.rundir import RUNS, RunDir, RunDirError, runs_of, writer
+from trainer.session import Session
+from trainer.threads import let_torch_threads_sleep
+
+LATEST = "latest"
+"""Stands for the newest run that has a readable checkpoint."""
+
+CHANGEABLE = ("trainer.num_iterations", "trainer.save_interval", "trainer.keep_checkpoints")
+"""Keys that may differ from the run's own: they change nothing that is learnt."""
+
+
+class Found(NamedTuple):
+    """A run to go on with."""
+
+    folder: Path
+    checkpoint: Path
+    state: dict[str, Any]
+    """What the checkpoint holds."""
+    passed_over: tuple[str, ...]
+    """Newer checkpoints and runs that cannot be gone on with, and why, a sentence each."""
+
+
+def resumed_session(
+    preset: str,
+    run: str,
+    device: Device,
+    settings: Iterable[str] = (),
+    flags: Mapping[str, Any] = MappingProxyType({}),
+) -> Session:
+    """Make a session that goes on with a run, in the run's own folder and with its own settings.
+
+    Nothing on disk changes before all is known to be right.
+
+    Args:
+        preset: the preset that the run trained, by name or path.
+        run: the run's folder, its name under `runs/<preset>/`, or "latest".
+        device: where to train; may be another than before.
+        settings: `key=value` texts of `--set`; only `CHANGEABLE` ones may change anything.
+        flags: values of the options in `overrides.FLAGS`; None where one was not given.
+
+    Raises:
+        PresetError: there is no such run, it is being written, none of its checkpoints can be
+            read, it trained something else, or it is done already.
+    """
+    settings = tuple(settings)
+    name = filed_under(preset)
+    found = _newest_run(name) if run == LATEST else _named_run(name, run)
+    trained = load(str(found.folder / "config.toml"), (), device.kind)
+    if trained.preset.name != name:
+        asked = load(preset, settings, device.kind, flags)
+        raise PresetError(_another_preset(found.folder, trained, asked))
+    asked = load(str(found.folder / "config.toml"), settings, device.kind, flags)
+    if problems := _conflicts(trained, asked):
+        raise PresetError(problems)
+
+    config = asked.preset.trainer
+    done = found.state["completed_iterations"]
+    if done >= config.num_iterations:
+        raise PresetError(
+            [
+                f"{found.folder}: has done {done} of {config.num_iterations} iterations; "
+                f"to go on, give a larger total, such as --iterations {2 * done}"
+            ]
+        )
+    notes = [*notes_on(asked, device), *found.passed_over]
+    before = str(found.state["device"])
+    if before != device.name:
+        notes.append(f"trained on {before} so far, goes on on {device.name}")
+    try:
+        run_dir = RunDir.reopen(found.folder, to_toml(asked.preset), done)
+    except RunDirError as error:
+        raise PresetError([f"--resume {error}"]) from None
+    session = Session(
+        name,
+        lambda: build_env(asked.preset, device, session),
+        config,
+        run_dir,
+        device.name,
+        tuple(notes),
+        resume=found.state,
+    )
+    return session
+
+
+def _named_run(preset: str, run: str) -> Found:
+    """Find a run by its folder, or by its name among the preset's runs."""
+    folder = next(
+        (path for path in (Path(run), RUNS / preset / run) if run and path.is_dir()), None
+    )
+    if folder is None:
+        if Path(run).is_file():
+            raise PresetError([f"--resume {run}: is a file; give the run's folder"])
+        known = [path.name for path in runs_of(preset)]
+        hint = did_you_mean(run, known)
+        if not hint:
+            hint = f"; the newest: {known[-1]}" if known else f"; {RUNS / preset} holds none"
+        raise PresetError([f'--resume {run}: no run "{run}"{hint}'])
+    if not (folder / "config.toml").is_file():
+        raise PresetError([f"--resume {folder}: holds no run, there is no config.toml"])
+    _refuse_busy(folder)
+    newest = _newest_checkpoint(folder)
+    if newest.path is None:
+        raise PresetError([*newest.unreadable, _nothing_in(folder, newest.unreadable)])
+    return Found(folder, newest.path, newest.state, newest.unreadable)
+
+
+def _newest_run(preset: str) -> Found:
+    """Find the newest run of a preset that has a readable checkpoint."""
+    passed_over: list[str] = []
+    for folder in reversed(runs_of(preset)):
+        _refuse_busy(folder)
+        newest = _newest_checkpoint(folder)
+        passed_over += newest.unreadable
+        if newest.path is not None:
+            return Found(folder, newest.path, newest.state, tuple(passed_over))
+        passed_over.append(_nothing_in(folder, newest.unreadable))
+    raise PresetError(
+        [*passed_over, f"--resume {LATEST}: no run in {RUNS / preset} has a readable checkpoint"]
+    )
+
+
+def _newest_checkpoint(folder: Path) -> checkpoint.Newest:
+    let_torch_threads_sleep()
+    try:
+        return checkpoint.newest_readable(folder / "checkpoints")
+    except CheckpointError as error:
+        raise PresetError([str(error)]) from None
+
+
+def _nothing_in(folder: Path, unreadable: tuple[str, ...]) -> str:
+    return f"{folder}: has no " + ("readable checkpoint" if unreadable else "checkpoint yet")
+
+
+def _refuse_busy(folder: Path) -> None:
+    if (pid := writer(folder)) is not None:
+        raise PresetError(
+            [f"{folder}: is being trained right now by process {pid}; stop that one first"]
+        )
+
+
+def _another_preset(folder: Path, trained: Resolved, asked: Resolved) -> list[str]:
+    there, here = trained.preset.name, asked.preset.name
+    return [
+        f"{folder}: is a run of {there}, not of {here}; what differs:",
+        *(
+            f"  {format_key(path)}: {_shown(ours)} in the run, {_shown(theirs)} in {here}"
+            for path, (ours, theirs) in differences(trained.preset, asked.preset).items()
+            if path not in (("name",), ("description",))
+        ),
+    ]
+
+
+def _conflicts(trained: Resolved, asked: Resolved) -> list[str]:
+    """Say which changes of the command line a run that goes on cannot follow."""
+    return [
+        f"{locate(path, theirs, asked.origins.get(format_key(path), '--set'))}: "
+        f"the run was trained with {_shown(ours)}; "
+        f"only --device, {', '.join(CHANGEABLE)} may change when a run goes on"
+        for path, (ours, theirs) in differences(trained.preset, asked.preset).items()
+        if format_key(path) not in CHANGEABLE
+    ]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "unset"
+    text = format_value(value)
+    return text if len(text) <= 40 else text[:37] + "..."
