@@ -111,17 +111,30 @@ def run(
         str,
         typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
     ] = "",
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Go on with a run: its folder, its name under runs/PRESET/, or latest.",
+        ),
+    ] = None,
 ) -> None:
     """Train a preset, with a dashboard if there is a terminal."""
-    check_folder_name(name, run_dir)
+    check_folder_name(name, run_dir, resume)
     with refusing_bad_input():
         from presets.build import new_session, resolve_device
         from presets.loader import load
 
         chosen = resolve_device(device)
         flags = {"--num-envs": num_envs, "--iterations": iterations, "--seed": seed}
-        resolved = load(preset, settings or (), chosen.kind, flags)
-        session = new_session(resolved, chosen, run_dir, name)
+        if resume is not None:
+            from presets.resume import resumed_session
+
+            session = resumed_session(preset, resume, chosen, settings or (), flags)
+        else:
+            resolved = load(preset, settings or (), chosen.kind, flags)
+            session = new_session(resolved, chosen, run_dir, name)
     if headless or not has_screen():
         from tui.headless import run_headless
 
@@ -172,8 +185,11 @@ def has_screen() -> bool:
     return terminal and os.environ.get("TERM", "") not in PLAIN_TERMINALS
 
 
-def check_folder_name(name: str, run_dir: Path | None) -> None:
-    """Refuse a --name that is no part of a folder's name, or that --run-dir makes useless."""
+def check_folder_name(name: str, run_dir: Path | None, resume: str | None = None) -> None:
+    """Refuse a --name that is no part of a folder's name, or options that name the folder twice."""
+    if resume is not None and (name or run_dir is not None):
+        given = f"--name {name}" if name else f"--run-dir {run_dir}"
+        refuse([f"--resume {resume} goes on in that run's own folder; leave out {given}"])
     if name and run_dir is not None:
         refuse([f"--name {name} and --run-dir {run_dir} both name the folder; give one of them"])
     if not re.fullmatch(r"[\w.+-]*", name):

@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 import math
+import shlex
+from pathlib import Path
 
-from trainer.telemetry import EventLog, RunState, Snapshot
+from presets.loader import filed_under
+from presets.problems import PresetError
+from trainer.rundir import RUNS
+from trainer.telemetry import EventLog, RunInfo, RunState, Snapshot
 
 
 def last_checkpoint(events: EventLog) -> str:
     """Return what the newest checkpoint event says, or that there is none."""
-    _, kept = events.since(0)
-    saved = [event.text for event in kept if event.kind == "checkpoint"]
+    saved = _checkpoints(events)
     return saved[-1] if saved else "no checkpoint yet"
+
+
+def resume_command(info: RunInfo, completed_iterations: int) -> str:
+    """Return the command that goes on with a run.
+
+    Args:
+        info: the run.
+        completed_iterations: how far it has come; a run that is done goes on to twice that.
+    """
+    folder = Path(info.run_dir)
+    run = folder.name if folder == RUNS / info.preset / folder.name else str(folder)
+    words = ["ppo-tui", "run", _preset_argument(info), "--resume", run]
+    if completed_iterations >= info.num_iterations:
+        words += ["--iterations", str(2 * completed_iterations)]
+    return shlex.join(words)
+
+
+def _preset_argument(info: RunInfo) -> str:
+    """The preset's name, or the run's own configuration where that name leads elsewhere."""
+    try:
+        if filed_under(info.preset) == info.preset:
+            return info.preset
+    except PresetError:
+        pass
+    return str(Path(info.run_dir) / "config.toml")
+
+
+def _checkpoints(events: EventLog) -> list[str]:
+    _, kept = events.since(0)
+    return [event.text for event in kept if event.kind == "checkpoint"]
 
 
 def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
@@ -37,6 +71,8 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
     if info is not None:
         lines.append(f"  run directory  {info.run_dir}")
         lines.append(f"  checkpoint     {last_checkpoint(events)}")
+        if _checkpoints(events):
+            lines.append(f"  to go on       {resume_command(info, snapshot.completed_iterations)}")
     if not ended:
         lines.append("  what came after the last checkpoint is lost")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -88,6 +89,10 @@ def weights(run_dir):
         (["run", "tiny", "--name", "../up"], "--name ../up: must be"),
         (["run", "tiny", "--name", "a", "--run-dir", "b"], "give one of them"),
         (["show", "tinyy"], "did you mean tiny?"),
+        (["run", "tiny", "--resume", "latest"], "no run in runs/tiny has a readable checkpoint"),
+        (["run", "tiny", "--resume", "x"], 'no run "x"; runs/tiny holds none'),
+        (["run", "tiny", "--resume", "x", "--run-dir", "y"], "leave out --run-dir y"),
+        (["run", "tiny", "--resume", "x", "--name", "y"], "leave out --name y"),
     ],
 )
 def test_bad_input_is_refused_in_a_few_lines_and_leaves_nothing_on_disk(args, said):
@@ -240,6 +245,31 @@ def test_a_run_that_fails_says_why_and_exits_with_1():
     assert len(message.splitlines()) == 1
     assert message.endswith("; see failed/log.txt")
     assert "Traceback" in Path("failed/log.txt").read_text()
+
+
+def test_the_command_that_an_interrupted_run_leaves_behind_goes_on_with_it():
+    settings = ("--set", "trainer.gamma=0.9", "--set", "trainer.save_interval=100000")
+    command = [*COMMAND, "run", "tiny", "--iterations", "100000", *settings]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b"it      3/" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    (path,) = Path("runs/tiny").iterdir()
+    done = len(metrics(path))
+    (line,) = re.findall(r"to go on +ppo-tui (run .*)", output.decode())
+    assert line == f"run tiny --resume {path.name}"
+
+    again = subprocess.run(
+        [*COMMAND, *shlex.split(line), "--iterations", str(done + 2)], capture_output=True
+    )
+    assert (again.returncode, again.stderr) == (0, b"")
+    said = again.stdout.decode()
+    assert re.findall(r"^it +(\d+)/", said, re.MULTILINE) == [str(done + 1), str(done + 2)]
+    assert f"model_{done}.pt loaded, goes on after {done} iterations" in said
+    assert f"--resume {path.name} --iterations {2 * (done + 2)}" in said
+    assert [line["iteration"] for line in metrics(path)] == list(range(1, done + 3))
+    assert tomllib.loads((path / "config.toml").read_text())["trainer"]["gamma"] == 0.9
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -272,6 +272,27 @@ def test_the_farewell_says_how_it_ended_and_where_it_lies():
     assert "lost" in farewell(snapshot, events, ended=False)
 
 
+@pytest.mark.parametrize(
+    ("preset", "folder", "done", "words"),
+    [
+        ("go2_flat", "runs/go2_flat/a", 3, "go2_flat --resume a"),
+        ("go2_flat", "elsewhere/a b", 3, "go2_flat --resume 'elsewhere/a b'"),
+        ("mine", "runs/mine/a", 3, "runs/mine/a/config.toml --resume a"),
+        ("go2_flat", "runs/go2_flat/a", 1500, "go2_flat --resume a --iterations 3000"),
+    ],
+)
+def test_the_farewell_tells_how_to_go_on(preset, folder, done, words):
+    info = replace(INFO, preset=preset, run_dir=folder, num_iterations=1500)
+    snapshot = replace(RUNNING, info=info, completed_iterations=done)
+    events = EventLog()
+    assert "to go on" not in farewell(snapshot, events, ended=True)
+    events.add("checkpoint", "model_3.pt saved")
+    assert (
+        f"  to go on       ppo-tui run {words}"
+        in farewell(snapshot, events, ended=True).splitlines()
+    )
+
+
 def test_the_end_of_a_log_is_shown_without_its_escape_sequences(tmp_path):
     log = tmp_path / "log.txt"
     log.write_bytes(
