@@ -39,20 +39,32 @@ def observation_widths(env: EnvConfig) -> dict[str, dict[str, int | None]]:
 
 def _width(env: EnvConfig, name: str, settings: TermSettings) -> int | None:
     term = signature("observations", settings.term or name)
-    found = _SHAPE.search(term.doc)
-    if found is None:
-        return None
-    match found[1]:
+    match _shape(term):
         case width if width.isdecimal():
             return int(width)
         case "A":
             return num_actions(env)
         case "joints":
             return _num_joints(env, settings.params)
+        case "k":
+            return _command_width(env, term, settings.params)
         case "points":
             return _num_points(term, settings.params)
         case _:
             return None
+
+
+def _shape(term: TermSignature) -> str:
+    """What a docstring writes for the width: a number, a word, or nothing."""
+    found = _SHAPE.search(term.doc)
+    return found[1] if found else ""
+
+
+def _command_width(env: EnvConfig, term: TermSignature, params: Mapping[str, Any]) -> int | None:
+    """The width of the command that an observation term shows."""
+    name = str(params.get("command_name", term.params["command_name"].default))
+    width = _shape(signature("commands", env.commands[name].term or name))
+    return int(width) if width.isdecimal() else None
 
 
 def _num_joints(env: EnvConfig, params: Mapping[str, Any]) -> int:

@@ -8,10 +8,12 @@ the PD law would be ours in either case, and the limits are three lines more.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
@@ -29,6 +31,14 @@ class JointTargets:
 
 class Actuator(Protocol):
     """A motor law."""
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether the engine evaluates the law itself, on position targets as its inputs.
+
+        Else its inputs are the torques.
+        """
+        ...
 
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
@@ -58,6 +68,8 @@ class DCMotor:
     velocity_limit: float
     """Speed at which the motor has no torque left, rad/s."""
 
+    is_implicit = False
+
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
     ) -> None:
@@ -84,8 +96,49 @@ class EffortMotor:
     effort_limit: float
     """Largest effort, N m or N."""
 
+    is_implicit = False
+
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
     ) -> None:
         """Write the efforts [N, J] into `out`."""
         out.copy_(targets.effort).clamp_(-self.effort_limit, self.effort_limit)
+
+
+@dataclass(frozen=True)
+class ImplicitPD:
+    """A PD law that the engine evaluates, its damping implicit in the integrator.
+
+    tau = stiffness (q* - q) - damping qd, held within +-effort_limit. The MJCF's position servos
+    make it (kp, kv, forcerange), with the numbers given here; what is computed here is the torque
+    that they deliver. Velocity and effort targets are ignored. Its numbers differ from joint to
+    joint, in the order of the robot's joints.
+    """
+
+    stiffness: tuple[float, ...]
+    """N m/rad or N/m."""
+    damping: tuple[float, ...]
+    """N m s/rad or N s/m."""
+    effort_limit: tuple[float, ...]
+    """Largest torque, N m, or force, N."""
+
+    is_implicit = True
+
+    def compute(
+        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
+    ) -> None:
+        """Write the torques [N, J] (N m or N) under the present state [N, J] into `out`."""
+        stiffness, damping, limit = (
+            _row(row, out.dtype, out.device)
+            for row in (self.stiffness, self.damping, self.effort_limit)
+        )
+        out.copy_(targets.position).sub_(joint_pos).mul_(stiffness)
+        out.sub_(damping * joint_vel).clamp_(min=-limit, max=limit)
+
+
+@functools.cache
+def _row(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """One number a joint, [J]; made once, since a tick may not wait for a copy to a GPU."""
+    import torch
+
+    return torch.tensor(values, dtype=dtype, device=device)

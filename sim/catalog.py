@@ -30,7 +30,7 @@ __all__ = [
 
 _TERMS = Path(__file__).parent / "terms"
 
-PARTS = {"Joints": "joint", "Bodies": "body", "ContactBodies": "contact sensor"}
+PARTS = {"Joints": "joint", "Bodies": "body", "Body": "body", "ContactBodies": "contact sensor"}
 """Parameter types that pick parts of the robot by patterns of their names, and what they pick."""
 
 NEEDS_TERRAIN = ("terrain_levels_vel", "height_scan")
@@ -176,7 +176,10 @@ def _check_reference(
     elif annotation in PARTS and value != "ALL" and config.robot in ROBOTS:
         parts = _parts(config.robot)[annotation]
         try:
-            match_names(cast("str | list[str]", value), parts, PARTS[annotation])
+            found = match_names(cast("str | list[str]", value), parts, PARTS[annotation])
+            if annotation == "Body" and len(found) > 1:
+                matched = ", ".join(parts[i] for i in found)
+                yield Problem(path, f"must match one body, not {len(found)}: {matched}")
         except ValueError as error:
             yield Problem(path, f"{error} (robot {config.robot})", parts)
 
@@ -210,6 +213,7 @@ def _parts(robot: str) -> Mapping[str, tuple[str, ...]]:
     return {
         "Joints": ROBOTS[robot].joint_names,
         "Bodies": tuple(bodies),
+        "Body": tuple(bodies),
         "ContactBodies": tuple(sensors),
     }
 

@@ -129,6 +129,14 @@ class Robot:
         ticks = description.delay_ticks
         self._delay = TargetDelay(ticks, self._targets) if ticks else None
 
+    @property
+    def body_rotation_w(self) -> Tensor:
+        """Orientation of every body's frame as a matrix, [N, B, 3, 3], in the engine's precision.
+
+        The engine's own: it follows a write at `Scene.commit`, as `body_pos_w` does.
+        """
+        return self._physics.body_rotation[:, 1:]
+
     def joint_ids(self, patterns: str | Sequence[str]) -> list[int]:
         """Columns of the joints that match, in the order of `joint_names`.
 
@@ -160,10 +168,11 @@ class Robot:
         self._actuator.compute(targets, self._exact_pos, self._exact_vel, out=self._torque)
         if self._passive:
             self._torque[:, self._passive] = 0
+        inputs = targets.position if self._actuator.is_implicit else self._torque
         if self._all_driven_in_order:
-            self._physics.ctrl.copy_(self._torque)
+            self._physics.ctrl.copy_(inputs)
         else:
-            self._physics.ctrl.copy_(self._torque[:, self._driven])
+            self._physics.ctrl.copy_(inputs[:, self._driven])
 
     def measure_acceleration(self) -> None:
         """Compare the joint velocities with those that the last `drive` saw, one tick ago."""

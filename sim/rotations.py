@@ -77,6 +77,38 @@ def quat_from_euler_xyz(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
     )
 
 
+def matrix_from_quat(quat: Tensor) -> Tensor:
+    """As a matrix [..., 3, 3] whose columns are the body's axes in the world frame."""
+    w, x, y, z = quat.unbind(-1)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
+
+
+def angle_between(left: Tensor, right: Tensor) -> Tensor:
+    """Smallest angle that turns one frame into the other, [...], in rad in [0, pi].
+
+    Args:
+        left: Matrix of a frame, [..., 3, 3].
+        right: Matrix of the other.
+    """
+    turn = left.transpose(-1, -2) @ right
+    # twice the sine along the axis, and 1 + twice the cosine: exact at small angles too
+    sine = torch.stack(
+        (
+            turn[..., 2, 1] - turn[..., 1, 2],
+            turn[..., 0, 2] - turn[..., 2, 0],
+            turn[..., 1, 0] - turn[..., 0, 1],
+        ),
+        dim=-1,
+    )
+    trace = turn.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return torch.atan2(torch.linalg.vector_norm(sine, dim=-1), trace - 1)
+
+
 def heading(quat: Tensor) -> Tensor:
     """Yaw of the body's x axis seen from above, [...], in rad in (-pi, pi]."""
     w, x, y, z = quat.unbind(-1)

@@ -117,5 +117,6 @@ _CHECKS: Mapping[str, Check] = {
     "AxisRanges": _axis_ranges,
     "Joints": _patterns,
     "Bodies": _patterns,
+    "Body": _patterns,
     "ContactBodies": _patterns,
 }

@@ -55,6 +55,8 @@ def _resolve(env: SteppedEnv, annotation: str, value: Any) -> Any:  # noqa: ANN4
             return _columns(env, value, env.scene.robot.joint_names, PARTS[annotation])
         case "Bodies":
             return _columns(env, value, env.scene.robot.body_names, PARTS[annotation])
+        case "Body":
+            return match_names(value, env.scene.robot.body_names, PARTS[annotation])[0]
         case "ContactBodies":
             return _columns(env, value, env.scene.contacts.body_names, PARTS[annotation])
         case "AxisRanges":

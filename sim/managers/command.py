@@ -11,7 +11,7 @@ from torch import Tensor
 from sim.config import CommandSettings, Range
 from sim.managers.binding import bind
 from sim.managers.state import Stateful
-from sim.sampling import uniform_steps
+from sim.sampling import uniform
 
 if TYPE_CHECKING:
     from sim.env import ManagerBasedEnv
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 class Command(Stateful):
     """A command term: `value` [N, k], redrawn when its time is up.
 
-    Time is counted in whole env steps. Isaac Lab subtracts float32 seconds; with the usual figures
-    both ring at the same steps (499 and 999 of an episode for 10 s at 50 Hz: the step that resets
-    a world counts as the first of the timer).
+    Time is counted down in float32 seconds, as Isaac Lab does, so that goals change at the same
+    steps as there, rounding included: 499 and 999 of an episode for 10 s at 50 Hz (the step that
+    resets a world counts as the first of the timer), 120 and 241 for 4 s at 30 Hz (120 subtractions
+    leave a rest of 4 s).
     """
 
-    buffers: ClassVar[tuple[str, ...]] = ("value", "steps_left", "metric_sums", "metric_steps")
+    buffers: ClassVar[tuple[str, ...]] = ("value", "time_left", "metric_sums", "metric_steps")
     metric_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, env: ManagerBasedEnv, width: int, resampling_time: Range) -> None:
         self.env = env
         self.resampling_time = resampling_time
         self.value = torch.zeros(env.num_envs, width, device=env.device)
-        self.steps_left = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+        self.time_left = torch.zeros(env.num_envs, device=env.device)
         self.metric_sums = torch.zeros(len(self.metric_names), env.num_envs, device=env.device)
         self.metric_steps = torch.zeros(env.num_envs, device=env.device)
 
@@ -47,19 +48,21 @@ class Command(Stateful):
         """How far the worlds are from their goals now, [metrics, N] in `metric_names`' order."""
         raise NotImplementedError
 
+    def record(self, measured: Tensor) -> None:
+        """Take in what a step measured, [metrics, N]; here: for the mean over the episode."""
+        self.metric_sums += measured
+        self.metric_steps += 1.0
+
     def resample(self, ids: Tensor) -> None:
         """Draw new goals for these worlds and wind up their timers."""
         self.draw(ids)
-        self.steps_left[ids] = uniform_steps(
-            self.env.generator, self.resampling_time, self.env.step_dt, len(ids)
-        )
+        self.time_left[ids] = uniform(self.env.generator, self.resampling_time, len(ids))
 
     def compute(self) -> None:
         """One env step: measure under the old command, redraw where time is up, update."""
-        self.metric_sums += self.measure()
-        self.metric_steps += 1.0
-        self.steps_left -= 1
-        ids = (self.steps_left <= 0).nonzero().squeeze(1)
+        self.record(self.measure())
+        self.time_left -= self.env.step_dt
+        ids = (self.time_left <= 0).nonzero().squeeze(1)
         if len(ids):
             self.resample(ids)
         self.update()

@@ -6,9 +6,10 @@ import difflib
 
 from sim.robots.cartpole import CARTPOLE
 from sim.robots.description import RobotDescription
+from sim.robots.franka import FRANKA
 from sim.robots.go2 import GO2
 
-ROBOTS = {robot.name: robot for robot in (CARTPOLE, GO2)}
+ROBOTS = {robot.name: robot for robot in (CARTPOLE, FRANKA, GO2)}
 """Every robot by the name that a preset calls it."""
 
 

@@ -8,26 +8,36 @@ import torch
 from torch import Tensor
 from torch.linalg import vector_norm
 
-from sim.config import FiniteFloat, NonNegativeFloat, Range, UnitInterval
+from sim.config import FiniteFloat, NonNegativeFloat, PositiveFloat, Range, UnitInterval
 from sim.managers.command import Command
-from sim.rotations import wrap_to_pi
+from sim.rotations import (
+    angle_between,
+    matrix_from_quat,
+    quat_from_euler_xyz,
+    quat_multiply,
+    quat_rotate,
+    wrap_to_pi,
+)
+from sim.sampling import uniform_axes
+from sim.terms.parameters import Body
 from sim.terms.registry import command
 
 if TYPE_CHECKING:
     from sim.env import ManagerBasedEnv
+    from sim.robot import Robot
 
 PI = 3.141592653589793
 
 
 @command("uniform_velocity")
 class UniformVelocityCommand(Command):
-    """A velocity of the base in its own frame: forward, left (m/s), turn (rad/s), each uniform.
+    """A velocity of the base in its own frame: forward, left (m/s), turn (rad/s), [N, 3].
 
-    A share `rel_heading_envs` of the worlds is given a heading in the world instead of a turning
-    rate; at every step their turning rate is `heading_control_stiffness` times the heading error,
-    within `ang_vel_z`. A share `rel_standing_envs` is told to stand. Both are redrawn with the
-    command. A planar command of at most `small_command_threshold` (m/s) is drawn as 0; its turning
-    rate stays.
+    All are uniform in their ranges. A share `rel_heading_envs` of the worlds is given a heading in
+    the world instead of a turning rate; at every step their turning rate is
+    `heading_control_stiffness` times the heading error, within `ang_vel_z`. A share
+    `rel_standing_envs` is told to stand. Both are redrawn with the command. A planar command of at
+    most `small_command_threshold` (m/s) is drawn as 0; its turning rate stays.
 
     A new env's first observation shows the command as drawn: heading and standing act from the
     first step on.
@@ -96,3 +106,77 @@ class UniformVelocityCommand(Command):
         """The mean errors, and the share of episodes in which both were below the thresholds."""
         success = (self._episode_means(ids) < self._success).all(0)
         return {**super().episode_metrics(ids), "success_rate": success.float().mean()}
+
+
+@command("uniform_pose")
+class UniformPoseCommand(Command):
+    """A pose of a body in the base's frame: position (m) and quaternion wxyz, [N, 7].
+
+    Position and angles are uniform in their ranges; the angles turn about the base's x, then y,
+    then z. The metrics are the errors at the end of the episode, and the share of episodes that
+    were once nearer than `success_threshold` (m) to their position.
+    """
+
+    buffers = (*Command.buffers, "reached")
+    metric_names = ("position_error", "orientation_error")
+
+    def __init__(
+        self,
+        env: ManagerBasedEnv,
+        body: Body,
+        pos_x: Range,
+        pos_y: Range,
+        pos_z: Range,
+        roll: Range = (0.0, 0.0),
+        pitch: Range = (0.0, 0.0),
+        yaw: Range = (0.0, 0.0),
+        resampling_time: Range = (4.0, 4.0),
+        success_threshold: PositiveFloat = 0.05,
+    ) -> None:
+        super().__init__(env, width=7, resampling_time=resampling_time)
+        self._body = body
+        self._ranges = {"x": pos_x, "y": pos_y, "z": pos_z}
+        self._ranges |= {"roll": roll, "pitch": pitch, "yaw": yaw}
+        self._success_threshold = success_threshold
+        self.value[:, 3] = 1.0
+        self.reached = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+
+    def draw(self, ids: Tensor) -> None:
+        """Draw poses for these worlds."""
+        pose = uniform_axes(self.env.generator, self._ranges, len(ids))
+        self.value[ids, :3] = pose[:, :3]
+        self.value[ids, 3:] = quat_from_euler_xyz(*pose[:, 3:].unbind(1))
+
+    def measure(self) -> Tensor:
+        """Distance (m) and angle (rad) of the body from its commanded pose, [2, N]."""
+        robot = self.env.scene.robot
+        distance = vector_norm(position_error(robot, self.value, self._body), dim=1)
+        return torch.stack((distance, orientation_error(robot, self.value, self._body)))
+
+    def record(self, measured: Tensor) -> None:
+        """Keep the errors of this step alone, and whether a world was ever near."""
+        self.metric_sums.copy_(measured)
+        self.metric_steps.fill_(1.0)
+        self.reached |= measured[0] < self._success_threshold
+
+    def reset(self, ids: Tensor) -> dict[str, Tensor]:
+        """Redraw the poses of these worlds; return and forget how their episodes went."""
+        metrics = super().reset(ids)
+        self.reached[ids] = False
+        return metrics
+
+    def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """The last errors, and the share of episodes that reached their position."""
+        return {**super().episode_metrics(ids), "success_rate": self.reached[ids].float().mean()}
+
+
+def position_error(robot: Robot, pose: Tensor, body: int) -> Tensor:
+    """From a commanded position to the body, world axes, [N, 3] m; pose [N, 7] is the base's."""
+    wanted = robot.root_pos_w + quat_rotate(robot.root_quat_w, pose[:, :3])
+    return robot.body_pos_w[:, body] - wanted
+
+
+def orientation_error(robot: Robot, pose: Tensor, body: int) -> Tensor:
+    """Smallest angle between a commanded orientation (pose [N, 7]) and the body's, [N] rad."""
+    wanted = matrix_from_quat(quat_multiply(robot.root_quat_w, pose[:, 3:]))
+    return angle_between(wanted, robot.body_rotation_w[:, body].to(wanted.dtype))

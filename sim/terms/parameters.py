@@ -19,11 +19,13 @@ Joints = Index
 """Written as a pattern or a list of patterns of joint names; received as columns."""
 Bodies = Index
 """Written as a pattern or a list of patterns of the robot's body names; received as columns."""
+Body = int
+"""Written as a pattern that one body's name matches; received as its column."""
 ContactBodies = Index
 """Written as patterns of names of bodies that have a contact sensor; received as columns."""
 
 ALL: Index = slice(None)
-"""The default of the three above: every one."""
+"""The default of those above that pick several: every one."""
 
 PositiveRange = Range
 """Two positive numbers, low and high."""

@@ -1,6 +1,6 @@
 """Parts of the reward; each term gives one value a world, [N], before weight and step_dt.
 
-The formulas are those of Isaac Lab's velocity and cartpole tasks where the name is theirs.
+The formulas are those of Isaac Lab's velocity, reach and cartpole tasks where the name is theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from torch.linalg import vector_norm
 
 from sim.config import PositiveFloat
 from sim.rotations import wrap_to_pi
-from sim.terms.parameters import ALL, CommandName, ContactBodies, Joints
+from sim.terms.commands import orientation_error, position_error
+from sim.terms.parameters import ALL, Body, CommandName, ContactBodies, Joints
 from sim.terms.registry import reward
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def dof_torques_l2(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
 
 
 @reward
-def dof_vel_l2(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
+def joint_vel_l2(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
     """Sum of squares of the joints' velocities, (rad/s)^2, [N]."""
     return env.scene.robot.joint_vel[:, joints].square().sum(1)
 
@@ -133,6 +134,32 @@ def stand_still(
     """`joint_deviation_l1` while the planar command is at most `threshold` (m/s), else 0, [N]."""
     planar = vector_norm(env.commands.value(command_name)[:, :2], dim=1)
     return joint_deviation_l1(env, joints).mul_(planar <= threshold)
+
+
+@reward
+def position_command_error(
+    env: ManagerBasedEnv, body: Body, command_name: CommandName = "ee_pose"
+) -> Tensor:
+    """Distance of the body from its commanded position, m, [N]."""
+    error = position_error(env.scene.robot, env.commands.value(command_name), body)
+    distance: Tensor = vector_norm(error, dim=1)
+    return distance
+
+
+@reward
+def position_command_error_tanh(
+    env: ManagerBasedEnv, body: Body, std: PositiveFloat, command_name: CommandName = "ee_pose"
+) -> Tensor:
+    """1 - tanh(distance / std): 1 at the commanded position, falling to 0 with distance, [N]."""
+    return 1.0 - torch.tanh(position_command_error(env, body, command_name) / std)
+
+
+@reward
+def orientation_command_error(
+    env: ManagerBasedEnv, body: Body, command_name: CommandName = "ee_pose"
+) -> Tensor:
+    """Smallest angle between the body's and its commanded orientation, rad, [N]."""
+    return orientation_error(env.scene.robot, env.commands.value(command_name), body)
 
 
 @reward

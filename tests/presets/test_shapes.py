@@ -7,7 +7,7 @@ from presets.loader import load
 from presets.shapes import num_actions, observation_widths
 
 
-@pytest.mark.parametrize("name", ["cartpole", "cartpole_direct", "go2_flat"])
+@pytest.mark.parametrize("name", ["cartpole", "cartpole_direct", "franka_reach", "go2_flat"])
 def test_widths_are_those_of_the_built_worlds(name):
     preset = load(name, ["env.num_envs=4", "trainer.seed=1"]).preset
     env = build_env(preset, Device("cpu"))

@@ -2,10 +2,23 @@
 
 from types import SimpleNamespace
 
+import mujoco
 import numpy as np
 import torch
 
-N, J, S = 16, 5, 4
+N, J, S, B = 16, 5, 4, 3
+
+
+def unit(quats):
+    return quats / np.linalg.norm(quats, axis=-1, keepdims=True)
+
+
+def matrix(quats):
+    """Matrices [B, 3, 3] of quaternions [B, 4], by MuJoCo."""
+    matrices = np.zeros((len(quats), 9))
+    for quat, out in zip(quats, matrices, strict=True):
+        mujoco.mju_quat2Mat(out, quat)
+    return matrices.reshape(-1, 3, 3)
 
 
 def random_env(seed):
@@ -30,9 +43,14 @@ def random_env(seed):
         "action": draw.normal(0, 1, (N, J)),
         "previous_action": draw.normal(0, 1, (N, J)),
         "env_origins": draw.normal(0, 5, (N, 3)),
+        "root_quat_w": unit(draw.normal(0, 1, (N, 4))),
+        "body_pos_w": draw.normal(0, 1, (N, B, 3)),
+        "body_quat_w": unit(draw.normal(0, 1, (N, B, 4))),
+        "pose": np.hstack((draw.normal(0, 1, (N, 3)), unit(draw.normal(0, 1, (N, 4))))),
     }
     # float64 of the float32 numbers that the terms get, so that only their arithmetic differs
     exact = {name: value.astype(np.float32).astype(np.float64) for name, value in exact.items()}
+    exact["body_rotation_w"] = np.array([matrix(quat) for quat in exact["body_quat_w"]])
     t = {name: torch.tensor(value, dtype=torch.float32) for name, value in exact.items()}
     terminated = torch.tensor(draw.integers(0, 2, N), dtype=torch.bool)
     return SimpleNamespace(
@@ -53,7 +71,7 @@ def random_env(seed):
                 ),
             ),
         ),
-        commands=SimpleNamespace(value=lambda name: t["command"]),
+        commands=SimpleNamespace(value=lambda name: t["pose" if name == "ee_pose" else "command"]),
         actions=SimpleNamespace(action=t["action"], previous_action=t["previous_action"]),
         terminations=SimpleNamespace(terminated=terminated),
     )

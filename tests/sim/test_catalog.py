@@ -187,14 +187,14 @@ WRONG = {
         "FL_foot",
     ),
     "joint that the robot lacks": (
-        rewards(dof_vel_l2={"joints": "elbow"}),
-        ("rewards", "dof_vel_l2", "joints"),
+        rewards(joint_vel_l2={"joints": "elbow"}),
+        ("rewards", "joint_vel_l2", "joints"),
         "'elbow'",
         "FL_hip_joint",
     ),
     "no pattern": (
-        rewards(dof_vel_l2={"joints": "FL_(hip"}),
-        ("rewards", "dof_vel_l2", "joints"),
+        rewards(joint_vel_l2={"joints": "FL_(hip"}),
+        ("rewards", "joint_vel_l2", "joints"),
         "is not a pattern",
         None,
     ),

@@ -123,4 +123,4 @@ def test_describing_robots_needs_neither_torch_nor_mujoco():
     code = "import sys, sim.robots; print({'torch', 'mujoco', 'warp'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
-    assert set(ROBOTS) == {"go2", "cartpole"}
+    assert set(ROBOTS) == {"go2", "cartpole", "franka"}

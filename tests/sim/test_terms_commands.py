@@ -48,9 +48,9 @@ def test_the_first_episode_of_a_new_env_rings_one_step_later():
 
 def test_a_drawn_time_is_within_its_range():
     _, term = commanded_env(num_envs=256, resampling_time=(1.0, 2.0))
-    assert term.steps_left.min() >= 50
-    assert term.steps_left.max() <= 100
-    assert term.steps_left.float().mean().item() == pytest.approx(75.5, abs=3)
+    assert term.time_left.min() >= 1.0
+    assert term.time_left.max() <= 2.0
+    assert term.time_left.mean().item() == pytest.approx(1.5, abs=0.06)
 
 
 def test_draws_fill_their_ranges():

@@ -2,6 +2,7 @@
 
 import math
 
+import mujoco
 import numpy as np
 import pytest
 import torch
@@ -39,6 +40,25 @@ def wrapped_square(x):
     return np.arctan2(np.sin(difference), np.cos(difference)) ** 2
 
 
+def distance(x):
+    wanted = x.root_pos_w.copy()
+    for world, pose in enumerate(x.pose):
+        turned = np.zeros(3)
+        mujoco.mju_rotVecQuat(turned, pose[:3], x.root_quat_w[world])
+        wanted[world] += turned
+    return np.sqrt(((x.body_pos_w[:, 2] - wanted) ** 2).sum(1))
+
+
+def angle(x):
+    """Twice the arc cosine of the quaternions' product: q and -q are one orientation."""
+    angles = []
+    for world, pose in enumerate(x.pose):
+        wanted = np.zeros(4)
+        mujoco.mju_mulQuat(wanted, x.root_quat_w[world], pose[3:])
+        angles.append(2 * np.arccos(min(1.0, abs(wanted @ x.body_quat_w[world, 2]))))
+    return np.array(angles)
+
+
 CASES = {
     "is_alive": ({}, lambda x: 1.0 - x.terminated),
     "is_terminated": ({}, lambda x: 1.0 * x.terminated),
@@ -58,7 +78,7 @@ CASES = {
         lambda x: (x.root_pos_w[:, 2] - x.env_origins[:, 2] - 0.3) ** 2,
     ),
     "dof_torques_l2": ({}, lambda x: (x.applied_torque**2).sum(1)),
-    "dof_vel_l2": ({"joints": JOINTS}, lambda x: (x.joint_vel[:, [0, 3]] ** 2).sum(1)),
+    "joint_vel_l2": ({"joints": JOINTS}, lambda x: (x.joint_vel[:, [0, 3]] ** 2).sum(1)),
     "dof_vel_l1": ({"joints": JOINTS}, lambda x: np.abs(x.joint_vel[:, [0, 3]]).sum(1)),
     "dof_acc_l2": ({}, lambda x: (x.joint_acc**2).sum(1)),
     "dof_pos_limits": ({}, lambda x: beyond(x).sum(1)),
@@ -68,6 +88,12 @@ CASES = {
         {"threshold": 0.2},
         lambda x: deviation(x) * (planar_speed(x) <= 0.2),
     ),
+    "position_command_error": ({"body": 2}, lambda x: distance(x)),
+    "position_command_error_tanh": (
+        {"body": 2, "std": 0.5},
+        lambda x: 1 - np.tanh(distance(x) / 0.5),
+    ),
+    "orientation_command_error": ({"body": 2}, lambda x: angle(x)),
     "action_l2": ({}, lambda x: (x.action**2).sum(1)),
     "action_rate_l2": ({}, lambda x: ((x.action - x.previous_action) ** 2).sum(1)),
     "feet_air_time": (

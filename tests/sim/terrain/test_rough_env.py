@@ -51,7 +51,7 @@ def end_episodes(env, worlds, command):
     term = env.commands.terms["base_velocity"]
     term.value.zero_()
     term.value[:, 0] = command
-    term.steps_left.fill_(1000)
+    term.time_left.fill_(1000.0)
     term.is_standing.zero_()
     env.episode_length[worlds] = env.max_episode_length - 1
     return env.step(torch.zeros(env.num_envs, 12))
