@@ -41,6 +41,7 @@ def resumed_session(
     device: Device,
     settings: Iterable[str] = (),
     flags: Mapping[str, Any] = MappingProxyType({}),
+    own_terms: Iterable[Path] = (),
 ) -> Session:
     """Make a session that goes on with a run, in the run's own folder and with its own settings.
 
@@ -52,19 +53,20 @@ def resumed_session(
         device: where to train; may be another than before.
         settings: `key=value` texts of `--set`; only `CHANGEABLE` ones may change anything.
         flags: values of the options in `overrides.FLAGS`; None where one was not given.
+        own_terms: Python files with a person's own terms, if the run was trained with any.
 
     Raises:
         PresetError: there is no such run, it is being written, none of its checkpoints can be
             read, it trained something else, or it is done already.
     """
-    settings = tuple(settings)
+    settings, own_terms = tuple(settings), tuple(own_terms)
     name = filed_under(preset)
     found = _newest_run(name) if run == LATEST else _named_run(name, run)
-    trained = load(str(found.folder / "config.toml"), (), device.kind)
+    trained = load(str(found.folder / "config.toml"), (), device.kind, own_terms=own_terms)
     if trained.preset.name != name:
-        asked = load(preset, settings, device.kind, flags)
+        asked = load(preset, settings, device.kind, flags, own_terms)
         raise PresetError(_another_preset(found.folder, trained, asked))
-    asked = load(str(found.folder / "config.toml"), settings, device.kind, flags)
+    asked = load(str(found.folder / "config.toml"), settings, device.kind, flags, own_terms)
     if problems := _conflicts(trained, asked):
         raise PresetError(problems)
 
@@ -79,15 +81,18 @@ def resumed_session(
         )
     notes = [*notes_on(asked, device), *found.passed_over]
     before = str(found.state["device"])
-    if before != device.name:
-        notes.append(f"trained on {before} so far, goes on on {device.name}")
+    if before.partition(":")[0] != device.kind:
+        notes.append(
+            f"trained on {before} so far: on {device.name} the learner goes on, the worlds begin "
+            "anew, any curriculum with them"
+        )
     try:
         run_dir = RunDir.reopen(found.folder, to_toml(asked.preset), done)
     except RunDirError as error:
         raise PresetError([f"--resume {error}"]) from None
     session = Session(
         name,
-        lambda: build_env(asked.preset, device, session),
+        lambda: build_env(asked.preset, device, session, asked.own_terms),
         config,
         run_dir,
         device.name,

@@ -236,6 +236,9 @@ class Trainer:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.
 
+        Between CPU and GPU, whose engines and random numbers differ, only the learner goes on: the
+        worlds stay as they were made, and the noise begins anew.
+
         Raises:
             RuntimeError: a network's part of it is missing or does not fit; named.
             ValueError: the worlds' part does not fit.
@@ -243,22 +246,17 @@ class Trainer:
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
         self.learner.load_state_dict(state["optimizer"])
-        self._load_generator(state)
+        self.completed_iterations = state["completed_iterations"]
+        self.position = Position(self.completed_iterations)
+        if state["generator"].shape != self.generator.get_state().shape:  # of another device
+            assert self.config.seed is not None
+            seeds = np.random.SeedSequence((self.config.seed, self.completed_iterations))
+            self.generator.manual_seed(int(seeds.generate_state(1)[0]))
+            return
+        self.generator.set_state(state["generator"].cpu())
         self.env.load_state_dict(state["env"])
         self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
         self.episodes.load_state_dict(state["episodes"])
-        self.completed_iterations = state["completed_iterations"]
-        self.position = Position(self.completed_iterations)
-
-    def _load_generator(self, state: Mapping[str, Any]) -> None:
-        """Continue the random numbers; those of another kind of device begin anew."""
-        saved = state["generator"]
-        if saved.shape == self.generator.get_state().shape:
-            self.generator.set_state(saved.cpu())
-        else:
-            assert self.config.seed is not None
-            seeds = np.random.SeedSequence((self.config.seed, state["completed_iterations"]))
-            self.generator.manual_seed(int(seeds.generate_state(1)[0]))
 
     def _run(
         self,

@@ -194,10 +194,21 @@ def test_what_changes_nothing_that_is_learnt_may_change():
     assert (config["save_interval"], config["keep_checkpoints"]) == (1, 1)
 
 
-def test_another_device_is_named_in_the_notes():
-    state = checkpoint.load(RUN / "checkpoints/model_4.pt")
-    checkpoint.save(RUN / "checkpoints/model_4.pt", {**state, "device": "cuda:0"})
-    assert "trained on cuda:0 so far, goes on on cpu" in go_on()._notes
+def test_a_run_of_a_gpu_goes_on_on_the_cpu_with_new_worlds_and_says_so():
+    path = RUN / "checkpoints/model_4.pt"
+    state = checkpoint.load(path)
+    gpu = {"physics": {"state": {"qpos": torch.zeros(8, 2)}, "fields": {}}}
+    state |= {"device": "cuda:1", "generator": torch.zeros(16, dtype=torch.uint8)}
+    state["env"]["scene"] = gpu
+    checkpoint.save(path, state)
+    session = go_on()
+    assert "trained on cuda:1 so far: on cpu the learner goes on" in session._notes[0]
+    finish(session)
+    end = checkpoint.load(RUN / "checkpoints/model_6.pt")
+    steps = [int(s["optimizer"]["state"][0]["step"]) for s in (state, end)]
+    assert steps == [4 * 20, 6 * 20]
+    assert end["device"] == "cpu"
+    assert [row.iteration for row in session.run_dir.read_metrics()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_run_that_is_done_says_how_to_train_on():
