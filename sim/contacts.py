@@ -47,40 +47,59 @@ class Contacts:
         self._columns = slice(first, first + 3 * len(sensors))
 
         n, s, device = physics.num_worlds, len(sensors), physics.device
-        # one contiguous block a tick, so that moving the history on is a plain copy
-        self._history = torch.zeros((history_length, n, s, 3), device=device)
-        self.net_forces_history = self._history.transpose(0, 1)
-        """Force that each body receives, world axes, [N, history, S, 3] N, newest first."""
+        self._length = history_length
+        # one block a tick, newest first; the history is a window that moves towards the front
+        self._tape = torch.zeros((2 * history_length, n, s, 3), device=device)
+        self._newest = history_length
+        self._uncounted = 0
 
-        def ticks() -> Tensor:
-            return torch.zeros((n, s), dtype=torch.int32, device=device)
-
-        self.air_ticks = ticks()
-        """Ticks that each body has been in the air for, [N, S]; 0 while in contact."""
-        self.contact_ticks = ticks()
-        """Ticks that each body has been in contact for, [N, S]; 0 while in the air."""
-        self.last_air_ticks = ticks()
-        """Ticks that each body's last time in the air took, [N, S]; 0 if there was none yet."""
+        self._ticks = torch.zeros((3, n, s), dtype=torch.int32, device=device)
+        self.air_ticks, self.contact_ticks, self.last_air_ticks = self._ticks.unbind()
+        """Ticks that each body has been in the air for (0 while in contact), has been in contact
+        for (0 while in the air), and that its last time in the air took (0 if there was none yet),
+        [N, S] each."""
 
     def body_ids(self, patterns: str | list[str]) -> list[int]:
         """Columns of the bodies that match, in the order of `body_names`."""
         return match_names(patterns, self.body_names, "sensed body")
 
-    def update(self) -> None:
-        """Take in the forces of the tick just made."""
-        for age in range(len(self._history) - 1, 0, -1):
-            self._history[age] = self._history[age - 1]
+    @property
+    def net_forces_history(self) -> Tensor:
+        """Force that each body receives, world axes, [N, history, S, 3] N, newest first."""
+        return self._history.transpose(0, 1)
+
+    @property
+    def _history(self) -> Tensor:
+        return self._tape[self._newest : self._newest + self._length]
+
+    def record(self) -> None:
+        """Take in the forces of the tick just made; the times follow at `update`."""
+        if self._newest == 0:
+            self.update()
+            self._tape[self._length :] = self._history
+            self._newest = self._length
+        self._newest -= 1
+        self._uncounted += 1
         # the sensor reads what the body exerts; what it receives is the opposite
-        forces = self._physics.sensordata[:, self._columns]
-        self._history[0].copy_(forces.reshape(self._history[0].shape)).neg_()
-        self.count(torch.linalg.vector_norm(self._history[0], dim=-1) > self.force_threshold)
+        exerted = self._physics.sensordata[:, self._columns]
+        self._tape[self._newest].flatten(1).copy_(exerted).neg_()
+
+    def update(self) -> None:
+        """Carry the times on by the ticks recorded since the last update.
+
+        Not at every tick: right after the engine ran, each operation finds the caches cold.
+        """
+        for age in range(self._uncounted - 1, -1, -1):
+            forces = self._tape[self._newest + age]
+            self.count(torch.linalg.vector_norm(forces, dim=-1) > self.force_threshold)
+        self._uncounted = 0
 
     def count(self, contact: Tensor) -> None:
         """Carry the times on by one tick in which `contact` [N, S] bool held."""
-        touch_down = contact & (self.air_ticks > 0)
+        touch_down = contact.logical_and(self.air_ticks)
         torch.where(touch_down, self.air_ticks, self.last_air_ticks, out=self.last_air_ticks)
         self.contact_ticks.add_(1).mul_(contact)
-        self.air_ticks.add_(1).mul_(~contact)
+        self.air_ticks.add_(1).masked_fill_(contact, 0)
 
     def first_contact(self, step_ticks: int) -> Tensor:
         """Bodies that touched down within the last `step_ticks` ticks and still touch.
@@ -111,8 +130,7 @@ class Contacts:
     def reset(self, ids: Tensor) -> None:
         """Zero the forces and times of the worlds `ids`."""
         self._history[:, ids] = 0
-        for ticks in (self.air_ticks, self.contact_ticks, self.last_air_ticks):
-            ticks[ids] = 0
+        self._ticks[:, ids] = 0
 
     def state_dict(self) -> dict[str, Any]:
         """Forces and times."""
@@ -122,6 +140,7 @@ class Contacts:
         """Continue from what `state_dict` returned."""
         for name, tensor in self._state().items():
             tensor.copy_(state[name])
+        self._uncounted = 0
 
     def _state(self) -> dict[str, Tensor]:
         return {

@@ -91,12 +91,13 @@ class Scene:
         """
         self.robot.drive()
         self.physics.tick(last)
-        self.contacts.update()
+        self.contacts.record()
         if last:
             self.robot.measure_acceleration()
 
     def update(self) -> None:
-        """Bring the robot's readings up to the state after the last tick."""
+        """Bring all readings up to the state after the last tick."""
+        self.contacts.update()
         self.robot.refresh()
 
     def reset(self, ids: Tensor) -> None:

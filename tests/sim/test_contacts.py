@@ -3,6 +3,8 @@
 import mujoco
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.contacts import Contacts
 from sim.physics.cpu import CpuPhysics
@@ -34,6 +36,7 @@ def test_a_body_at_rest_receives_its_weight_upwards():
     sensor, physics = contacts(dt=0.002, height=0.1)
     for _ in range(500):
         physics.tick(last=False)
+    sensor.record()
     sensor.update()
     force = sensor.net_forces_history[0, 0, 0]
     torch.testing.assert_close(force, torch.tensor([0.0, 0.0, 2 * 9.81]), atol=0.02, rtol=0)
@@ -43,6 +46,7 @@ def test_history_is_newest_first_and_the_threshold_tells_contact():
     sensor, physics = contacts()
     for newton in (-5.0, -0.9, -1.1):  # exerted; received is the opposite
         physics.sensordata[0, 2] = newton
+        sensor.record()
         sensor.update()
     assert sensor.net_forces_history.shape == (1, 3, 1, 3)
     assert sensor.net_forces_history[0, :, 0, 2].tolist() == pytest.approx([1.1, 0.9, 5.0])
@@ -103,14 +107,33 @@ def test_a_contact_within_one_tick_of_a_step_is_in_the_history_at_its_end():
         sensor, physics = contacts(history=4)
         for k in range(4):
             physics.sensordata[0, 2] = -50.0 if k == tick else 0.0
-            sensor.update()
+            sensor.record()
         assert sensor.net_forces_history.norm(dim=-1).amax() == 50
+
+
+@settings(deadline=None)
+@given(
+    pattern=st.lists(st.booleans(), min_size=1, max_size=30),
+    updates=st.sets(st.integers(0, 29)),
+)
+def test_times_do_not_depend_on_how_many_ticks_an_update_takes_in(pattern, updates):
+    (every_tick, one), (now_and_then, two) = contacts(), contacts()
+    for tick, held in enumerate(pattern):
+        for sensor, physics in ((every_tick, one), (now_and_then, two)):
+            physics.sensordata[0, 2] = -5.0 * held
+            sensor.record()
+            if sensor is every_tick or tick in updates:
+                sensor.update()
+    now_and_then.update()
+    for name, value in every_tick.state_dict().items():
+        assert torch.equal(value, now_and_then.state_dict()[name]), name
 
 
 def test_reset_zeroes_its_worlds_alone():
     sensor, physics = contacts(num_worlds=3)
     for newton in (-5.0, 0.0, -5.0, 0.0):
         physics.sensordata[:, 2] = newton
+        sensor.record()
         sensor.update()
     before = {name: value.clone() for name, value in sensor.state_dict().items()}
     sensor.reset(torch.tensor([1]))

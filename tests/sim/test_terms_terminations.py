@@ -78,7 +78,7 @@ def test_a_contact_within_the_step_is_seen_at_its_end(tick):
     env.scene.physics.sensordata.zero_()
     for now in range(4):
         env.scene.physics.sensordata[1, 3 * column + 2] = -20.0 if now == tick else 0.0
-        contacts.update()
+        contacts.record()
     bodies = slice(column, column + 1)
     assert terminations.illegal_contact(env, bodies, 1.0).tolist() == [False, True]
     assert rewards.undesired_contacts(env, bodies, 1.0).tolist() == [0.0, 1.0]
