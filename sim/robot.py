@@ -155,11 +155,11 @@ class Robot:
 
     def set_joint_position_target(self, target: Tensor, joint_ids: Columns = ALL) -> None:
         """Ask for positions [N, J'] of the joints in the columns `joint_ids`."""
-        self._targets.position[:, joint_ids] = target.to(self._targets.position.dtype)
+        _set_columns(self._targets.position, joint_ids, target)
 
     def set_joint_effort_target(self, effort: Tensor, joint_ids: Columns = ALL) -> None:
         """Ask for efforts [N, J'] of the joints in the columns `joint_ids`."""
-        self._targets.effort[:, joint_ids] = effort.to(self._targets.effort.dtype)
+        _set_columns(self._targets.effort, joint_ids, effort)
 
     def drive(self) -> None:
         """Evaluate the motors on the present state and write the engine's inputs."""
@@ -176,9 +176,8 @@ class Robot:
 
     def measure_acceleration(self) -> None:
         """Compare the joint velocities with those that the last `drive` saw, one tick ago."""
-        before = self._exact_vel.clone()
-        self._read_joints()
-        self.joint_acc.copy_((self._exact_vel - before).div_(self._physics.dt))
+        velocity = self._physics.qvel.index_select(1, self._qvel_columns)
+        self.joint_acc.copy_(velocity.sub_(self._exact_vel).div_(self._physics.dt))
         self.applied_torque.copy_(self._torque)
 
     def _read_joints(self) -> None:
@@ -204,12 +203,13 @@ class Robot:
         self.root_quat_w.copy_(qpos[:, 3:7])
         # MuJoCo: velocity of the frame's origin in world axes, turning rate in the base's own
         ang_b = qvel[:, 3:6]
-        lin_b = (rotation * qvel[:, :3, None]).sum(dim=1)
+        lin_b = torch.bmm(qvel[:, None, :3], rotation).squeeze(1)
         lin_b += torch.linalg.cross(ang_b, self._centre_of_mass())
+        lin_w, ang_w = torch.bmm(rotation, torch.stack((lin_b, ang_b), dim=2)).unbind(2)
         self.root_lin_vel_b.copy_(lin_b)
         self.root_ang_vel_b.copy_(ang_b)
-        self.root_lin_vel_w.copy_((rotation * lin_b[:, None]).sum(dim=2))
-        self.root_ang_vel_w.copy_((rotation * ang_b[:, None]).sum(dim=2))
+        self.root_lin_vel_w.copy_(lin_w)
+        self.root_ang_vel_w.copy_(ang_w)
 
     def _centre_of_mass(self) -> Tensor:
         """Of the base, in its frame, [N, 3] or [1, 3] m."""
@@ -222,11 +222,10 @@ class Robot:
         """
         self._must_be_free("pose")
         qpos, unit = self._physics.qpos, quat_normalize(quat)
-        qpos[ids, :3] = pos.to(qpos.dtype)
-        qpos[ids, 3:7] = unit.to(qpos.dtype)
+        qpos[ids, :7] = torch.cat((pos, unit), dim=1).to(qpos.dtype)
         self.root_pos_w[ids] = pos
         self.root_quat_w[ids] = unit
-        self.projected_gravity_b[ids] = quat_rotate_inverse(unit, pos.new_tensor([DOWN] * len(ids)))
+        self.projected_gravity_b[ids] = quat_rotate_inverse(unit, unit.new_tensor([DOWN]))
         self.heading_w[ids] = heading(unit)
 
     def write_root_velocity(self, ids: Tensor, lin_w: Tensor, ang_w: Tensor) -> None:
@@ -239,12 +238,12 @@ class Robot:
         quat, lin, ang = qpos[ids, 3:7], lin_w.to(qvel.dtype), ang_w.to(qvel.dtype)
         centre = self._centre_of_mass()
         arm = quat_rotate(quat, centre[ids] if len(centre) > 1 else centre.expand(len(ids), 3))
-        ang_b = quat_rotate_inverse(quat, ang)
-        qvel[ids, :3] = lin - torch.linalg.cross(ang, arm)
-        qvel[ids, 3:6] = ang_b
+        in_base = quat_rotate_inverse(quat[:, None], torch.stack((lin, ang), dim=1))
+        lin_b, ang_b = in_base.unbind(1)
+        qvel[ids, :6] = torch.cat((lin - torch.linalg.cross(ang, arm), ang_b), dim=1)
         self.root_lin_vel_w[ids] = lin_w
         self.root_ang_vel_w[ids] = ang_w
-        self.root_lin_vel_b[ids] = quat_rotate_inverse(quat, lin).float()
+        self.root_lin_vel_b[ids] = lin_b.float()
         self.root_ang_vel_b[ids] = ang_b.float()
 
     def _must_be_free(self, what: str) -> None:
@@ -301,3 +300,11 @@ class Robot:
             "joint_acc": self.joint_acc,
             "applied_torque": self.applied_torque,
         }
+
+
+def _set_columns(tensor: Tensor, columns: Columns, values: Tensor) -> None:
+    """Write `values`, of any precision, into columns of `tensor` [N, J]."""
+    if isinstance(columns, slice):
+        tensor[:, columns].copy_(values)
+    else:
+        tensor[:, columns] = values.to(tensor.dtype)
