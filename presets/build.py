@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from presets import term_files
 from presets.loader import Resolved, to_toml
 from presets.problems import PresetError, did_you_mean
 from presets.schema import Preset
@@ -85,7 +87,7 @@ def new_session(
         raise PresetError([str(error)]) from None
     session = Session(
         preset.name,
-        lambda: build_env(preset, device, session),
+        lambda: build_env(preset, device, session, resolved.own_terms),
         preset.trainer,
         folder,
         device.name,
@@ -101,23 +103,31 @@ def notes_on(resolved: Resolved, device: Device) -> list[str]:
         notes.append(f"{device.note}: {_consequence(resolved)}")
     if device.kind == "cuda":
         notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
+    if resolved.own_terms:
+        notes.append(term_files.note(resolved.own_terms))
     return notes
 
 
-def build_env(preset: Preset, device: Device, listener: Listener | None = None) -> Env:
+def build_env(
+    preset: Preset,
+    device: Device,
+    listener: Listener | None = None,
+    own_terms: Sequence[Path] = (),
+) -> Env:
     """Make the worlds of a preset that has a seed. Imports torch and the physics engine.
 
     Args:
         preset: the preset.
         device: where the worlds live.
         listener: who is told what the physics engine is doing, such as a session.
+        own_terms: Python files with a person's own terms; they are run.
     """
     from sim.env import make_env
 
     if preset.trainer.seed is None:
         raise ValueError("worlds need a seed")
     # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
-    env = make_env(preset.env, device.name, preset.trainer.seed, listener=listener)
+    env = make_env(preset.env, device.name, preset.trainer.seed, own_terms, listener)
     return cast("Env", env)
 
 

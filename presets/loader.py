@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from presets import files, overrides
+from presets import files, overrides, term_files
 from presets.files import PresetFile
 from presets.layers import Layer, Layers
 from presets.problems import PresetError, did_you_mean, locate, sentences
@@ -35,6 +36,8 @@ class Resolved:
     origins: Mapping[str, str]
     """Dotted key to the origin of its value: `default`, a file, a file's [cpu] table, `--set`, or
     the option that stands for the key."""
+    own_terms: tuple[FilePath, ...] = ()
+    """A person's own term files, which stand beside ours."""
 
     @property
     def uses_cpu_table(self) -> bool:
@@ -47,6 +50,7 @@ def load(
     settings: Iterable[str] = (),
     device: Literal["cpu", "cuda"] = "cpu",
     flags: Mapping[str, Any] = MappingProxyType({}),
+    own_terms: Iterable[FilePath] = (),
 ) -> Resolved:
     """Read a preset, lay the changes over it, and check every value.
 
@@ -58,12 +62,14 @@ def load(
         settings: `key=value` texts of `--set`.
         device: where the worlds will live.
         flags: values of the options in `overrides.FLAGS`; None where one was not given.
+        own_terms: Python files with a person's own terms; they are read, not run.
 
     Raises:
         PresetError: anything is wrong; its messages say what and where.
     """
     chain = files.chain(name)
     file, _ = chain[-1]
+    terms = term_files.checked(own_terms)
     changes = overrides.collect(settings, flags)
     layers = _stack(chain, device)
     for change in changes:
@@ -72,10 +78,10 @@ def load(
     if device != "cpu":
         problems += _problems_of_cpu_tables(chain)
     if preset is not None:
-        problems += _problems_of_terms(preset, layers)
+        problems += _problems_of_terms(preset, layers, terms)
     if problems or preset is None:
         raise PresetError(problems)
-    return Resolved(preset, file, MappingProxyType(_origins(preset, layers)))
+    return Resolved(preset, file, MappingProxyType(_origins(preset, layers)), terms)
 
 
 def filed_under(name: str) -> str:
@@ -153,9 +159,11 @@ def _problems_of_cpu_tables(chain: list[tuple[PresetFile, dict[str, Any]]]) -> l
     return [problem for problem in problems if f"{_CPU}: " in problem]
 
 
-def _problems_of_terms(preset: Preset, layers: Layers) -> list[str]:
+def _problems_of_terms(
+    preset: Preset, layers: Layers, own_terms: tuple[FilePath, ...]
+) -> list[str]:
     problems = []
-    for problem in check_terms(preset.env):
+    for problem in check_terms(preset.env, own_terms):
         value = _lookup(layers.document, problem.path)
         where = locate(problem.path, value, layers.nearest_origin(problem.path))
         wrong = value if isinstance(value, str) else problem.path[-1]

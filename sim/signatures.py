@@ -22,7 +22,7 @@ KINDS = (
 )
 """Kinds of terms, named as the tables of `EnvConfig`."""
 
-_DECORATORS = {
+DECORATORS = {
     "action": "actions",
     "command": "commands",
     "observation": "observations",
@@ -31,6 +31,8 @@ _DECORATORS = {
     "event": "events",
     "curriculum": "curriculum",
 }
+"""Decorators of `sim.terms.registry`, and the kind of term that each makes."""
+
 _GIVEN = ("self", "env", "ids")
 """Parameters that the managers fill in."""
 
@@ -94,9 +96,9 @@ def _registered_as(decorator: ast.expr, own_name: str) -> tuple[str | None, str]
     """Kind and name under which `@reward` or `@command("name")` registers a definition."""
     match decorator:
         case ast.Name(id=kind):
-            return _DECORATORS.get(kind), own_name
+            return DECORATORS.get(kind), own_name
         case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str(name))]):
-            return _DECORATORS.get(kind), name
+            return DECORATORS.get(kind), name
     return None, own_name
 
 

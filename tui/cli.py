@@ -68,6 +68,13 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change any key; can be given many times."),
 ]
 
+Terms = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--terms", metavar="FILE", help="Python file with terms of your own; see docs/new_task.md."
+    ),
+]
+
 
 @app.callback(invoke_without_command=True)
 def menu(
@@ -100,6 +107,7 @@ def run(
     iterations: Iterations = None,
     seed: Seed = None,
     settings: Settings = None,
+    terms: Terms = None,
     headless: Annotated[
         bool, typer.Option("--headless", help="Print a line an iteration, no full screen.")
     ] = False,
@@ -131,9 +139,9 @@ def run(
         if resume is not None:
             from presets.resume import resumed_session
 
-            session = resumed_session(preset, resume, chosen, settings or (), flags)
+            session = resumed_session(preset, resume, chosen, settings or (), flags, terms or ())
         else:
-            resolved = load(preset, settings or (), chosen.kind, flags)
+            resolved = load(preset, settings or (), chosen.kind, flags, terms or ())
             session = new_session(resolved, chosen, run_dir, name)
     if headless or not has_screen():
         from tui.headless import run_headless
@@ -165,16 +173,19 @@ def show(
     iterations: Iterations = None,
     seed: Seed = None,
     settings: Settings = None,
+    terms: Terms = None,
 ) -> None:
     """Show every value of a preset, and its origin."""
     with refusing_bad_input():
         from presets.build import resolve_device
         from presets.loader import load, to_toml
+        from presets.time_scales import time_scales
 
         chosen = resolve_device(device)
         flags = {"--num-envs": num_envs, "--iterations": iterations, "--seed": seed}
-        resolved = load(preset, settings or (), chosen.kind, flags)
-    print(f"# {resolved.file.label} on {chosen.name}; behind each value its origin", end="\n\n")
+        resolved = load(preset, settings or (), chosen.kind, flags, terms or ())
+    print(f"# {resolved.file.label} on {chosen.name}; behind each value its origin")
+    print("#", *time_scales(resolved.preset.env), sep="\n# ", end="\n\n")
     print(to_toml(resolved.preset, resolved.origins), end="")
 
 

@@ -82,10 +82,17 @@ def find(kind: str, name: str) -> Term:
 
 
 def load_terms(path: Path) -> None:
-    """Run a Python file whose decorated functions become terms beside ours."""
+    """Run a Python file whose decorated functions become terms beside ours.
+
+    Raises:
+        ValueError: It cannot be run; says why.
+    """
     spec = importlib.util.spec_from_file_location(f"own_terms_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"own terms {path}: {type(error).__name__}: {error}") from error

@@ -89,6 +89,8 @@ def weights(run_dir):
         (["run", "tiny", "--name", "../up"], "--name ../up: must be"),
         (["run", "tiny", "--name", "a", "--run-dir", "b"], "give one of them"),
         (["show", "tinyy"], "did you mean tiny?"),
+        (["show", "tiny", "--terms", "mine.py"], "mine.py: cannot be read: No such file"),
+        (["run", "tiny", "--terms", "presets/tiny.toml"], "tiny.toml: line 20: not Python"),
         (["run", "tiny", "--resume", "latest"], "no run in runs/tiny has a readable checkpoint"),
         (["run", "tiny", "--resume", "x"], 'no run "x"; runs/tiny holds none'),
         (["run", "tiny", "--resume", "x", "--run-dir", "y"], "leave out --run-dir y"),
@@ -132,8 +134,9 @@ def test_presets_are_listed_with_what_they_train():
     result = call("presets")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["cartpole", "go2_flat", "tiny"]
-    assert lines[2].split(maxsplit=1)[1] == "A pole on a cart, for tests  (presets/tiny.toml)"
+    ours = {path.stem for path in (ROOT / "presets").glob("*.toml")}
+    assert [line.split()[0] for line in lines] == sorted({"tiny", *ours})
+    assert lines[-1].split(maxsplit=1)[1] == "A pole on a cart, for tests  (presets/tiny.toml)"
 
 
 def test_show_prints_a_preset_with_origins_that_is_a_preset_itself():
