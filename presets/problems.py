@@ -68,9 +68,13 @@ class PresetError(Exception):
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return "; did you mean X?" for the known name nearest to a wrong one, or nothing."""
-    near = get_close_matches(wrong, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    """Return "; did you mean X?" for the known name nearest to a wrong one, or nothing.
+
+    Capitals make no difference.
+    """
+    spelt = {name.lower(): name for name in known}
+    near = get_close_matches(wrong.lower(), spelt, n=1)
+    return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
 def locate(path: Iterable[str | int], value: object, origin: str) -> str:
@@ -84,7 +88,7 @@ def locate(path: Iterable[str | int], value: object, origin: str) -> str:
     key = format_key(tuple(path))
     shown = "" if value is None else _short(format_value(value))
     if origin == "--set":
-        return f"--set {key}={shown}"
+        return f"--set {key}={shown}" if shown else f"--set {key}"
     if origin.startswith("--"):
         return f"{origin} {shown}"
     return f"{origin}: {key}" + (f" = {shown}" if shown else "")
@@ -103,11 +107,23 @@ def sentences(error: ValidationError, origin: Callable[[Path], str]) -> Iterator
         if detail["type"] == "extra_forbidden":
             yield from _unknown_key(keys, detail["input"], origin)
         elif detail["type"] == "value_error":
-            at = f": {format_key(path)}" if path else ""
-            yield f"{origin(())}{at}: {detail['ctx']['error']}"
+            yield f"{_place_of_rule(keys, detail, origin)}: {detail['ctx']['error']}"
         else:
             value = None if detail["type"] == "missing" else detail["input"]
             yield f"{locate(path, value, origin(keys))}: {_sentence(detail)}"
+
+
+def _place_of_rule(path: Path, detail: ErrorDetails, origin: Callable[[Path], str]) -> str:
+    """Say where the value stands that breaks a rule: of a table's values the one that is named."""
+    if not path:
+        return origin(())
+    table, told = detail["input"], str(detail["ctx"]["error"])
+    if not isinstance(table, Mapping):
+        return locate(path, table, origin(path))
+    for name in re.findall(r"\w+", told):
+        if name in table:
+            return locate((*path, name), table[name], origin((*path, name)))
+    return locate(path, None, origin(path))
 
 
 def _sentence(detail: ErrorDetails) -> str:

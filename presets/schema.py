@@ -44,6 +44,18 @@ class Preset(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _advantages_have_a_spread(self) -> Self:
+        per_mini_batch = self.trainer.normalize_advantage_per_mini_batch
+        count = self.batch_size // (self.trainer.num_mini_batches if per_mini_batch else 1)
+        if count < 2:
+            raise ValueError(
+                f"advantages are normalised over {count} sample, which has no spread; "
+                f"give the {'mini-batch' if per_mini_batch else 'rollout'} 2 or more (env.num_envs "
+                f"{self.env.num_envs}, trainer.num_steps_per_env {self.trainer.num_steps_per_env})"
+            )
+        return self
+
 
 def is_term(path: tuple[str, ...]) -> bool:
     """Whether a key names a term, or a group of observation terms."""

@@ -104,9 +104,11 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
             where = path if settings.term is None else (*path, "term")
             article = "an" if _SINGULAR[kind][0] in "aeo" else "a"
             message = f"'{name}' is not {article} {_SINGULAR[kind]} term"
-            yield Problem(where, message, tuple(terms[kind]))
+            # a key beside its neighbours may be one of them, misspelt
+            known = (*terms[kind], *_neighbours(config, path)) if where == path else terms[kind]
+            yield Problem(where, message, tuple(dict.fromkeys(known)))
         else:
-            yield from _check_params(config, path, terms[kind][name], settings.params)
+            yield from _check_params(config, path, terms[kind][name], settings)
         yield from _check_own_keys(path, name, settings)
 
 
@@ -148,13 +150,19 @@ def _entries(config: EnvConfig) -> Iterator[tuple[tuple[str, ...], TermSettings]
                 yield ("env", kind, key), value
 
 
+def _neighbours(config: EnvConfig, path: tuple[str, ...]) -> Iterator[str]:
+    """Keys of the other terms in the table of the term at `path`."""
+    return (other[-1] for other, _ in _entries(config) if other[:-1] == path[:-1] and other != path)
+
+
 def _check_params(
-    config: EnvConfig, path: tuple[str, ...], term: TermSignature, given: Mapping[str, Any]
+    config: EnvConfig, path: tuple[str, ...], term: TermSignature, settings: TermSettings
 ) -> Iterator[Problem]:
+    given = settings.params
     for key in given:
         if key not in term.params:
             message = f"'{term.name}' has no parameter '{key}'"
-            yield Problem((*path, key), message, tuple(term.params))
+            yield Problem((*path, key), message, (*term.params, *type(settings).model_fields))
     for key, param in term.params.items():
         value = given.get(key, param.default)
         if value is REQUIRED:

@@ -219,6 +219,10 @@ def test_a_listing_survives_a_broken_file():
         ("env.robot=cartpol", "did you mean cartpole?"),
         ("env.rewards.alive.term=is_alve", "did you mean is_alive?"),
         ("env.rewards.pole_pos.targt=1.0", "did you mean target?"),
+        ("env.rewards.pole_pos.wieght=1.0", "did you mean weight?"),
+        ("env.terminations.time_out.timeout=true", "did you mean time_out?"),
+        ("env.observations.policy.joint_vel_rel.niose=[0, 1]", "did you mean noise?"),
+        ("env.robot=CARTPOLE", "did you mean cartpole?"),
         ("env.rewards.pole_pos.joints=cart_pole", "cart_to_pole"),
     ],
 )
@@ -248,9 +252,12 @@ def test_a_missing_value_is_named_with_the_file_of_its_table():
 
 def test_a_rule_between_keys_is_told_in_its_own_words():
     (said,) = refused("tiny", "trainer.learning_rate=0.5")
-    assert said.startswith("presets/tiny.toml: trainer: learning_rate 0.5 lies outside")
+    assert said.startswith("--set trainer.learning_rate=0.5: learning_rate 0.5 lies outside")
     (said,) = refused("tiny", "env.events.push.mode=interval")
-    assert "env.events.push: interval_range_s goes with" in said
+    assert said.startswith('--set env.events.push.mode="interval": interval_range_s goes with')
+    write(Path(), high=TINY.replace("[trainer]", "[trainer]\nlearning_rate = 0.5"))
+    (said,) = refused("high", "trainer.gamma=0.9")
+    assert said.startswith("presets/high.toml: trainer.learning_rate = 0.5: learning_rate 0.5")
 
 
 def test_samples_that_do_not_divide_are_refused_with_the_nearest_counts():
@@ -261,6 +268,25 @@ def test_samples_that_do_not_divide_are_refused_with_the_nearest_counts():
         "trainer.num_steps_per_env 5) do not divide by 4; nearest: 5 or 7"
     )
     assert load("tiny", [*settings, "trainer.num_mini_batches=5"]).preset.batch_size == 35
+
+
+def test_a_misspelt_term_is_told_the_nearest_of_its_table_and_of_all_terms():
+    (said,) = refused("tiny", "env.rewards.pole_psos.weight=1.0")
+    assert said == (
+        "--set env.rewards.pole_psos: 'pole_psos' is not a reward term; did you mean pole_pos?"
+    )
+    (said,) = refused("tiny", "env.rewards.dof_vel_l3.weight=1.0")
+    assert "did you mean dof_vel_l" in said
+
+
+def test_one_sample_cannot_be_normalised():
+    one = ["env.num_envs=1", "trainer.num_steps_per_env=1", "trainer.num_mini_batches=1"]
+    (said,) = refused("tiny", *one)
+    assert "over 1 sample, which has no spread; give the rollout 2 or more" in said
+    single = ["trainer.num_mini_batches=128", "trainer.normalize_advantage_per_mini_batch=true"]
+    (said,) = refused("tiny", *single)
+    assert "give the mini-batch 2 or more" in said
+    assert load("tiny", single[:1]).preset.batch_size == 128
 
 
 def test_many_mistakes_are_listed_up_to_eight():
