@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.rotations import (
+    angle_between,
     heading,
+    matrix_from_quat,
     quat_conjugate,
     quat_from_euler_xyz,
     quat_multiply,
@@ -99,3 +101,20 @@ def test_euler_angles_turn_about_x_then_y_then_z(roll, pitch, yaw):
     down_y = quat_rotate_inverse(quat, torch.tensor([0.0, 0, 1], dtype=torch.float64))[1]
     close(down_y, angle(math.cos(pitch) * math.sin(roll)))
     close(heading(quat), angle(yaw))
+
+
+@given(quats, vectors)
+def test_a_matrix_turns_as_its_quaternion_does(quat, vector):
+    close(matrix_from_quat(quat) @ vector, quat_rotate(quat, vector))
+
+
+@pytest.mark.parametrize("turn", [0.0, 1e-6, 1e-3, 0.5, HALF, 2.0, 3.0, math.pi])
+@pytest.mark.parametrize("axis", [(1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.6, 0.0, 0.8)])
+def test_the_angle_between_two_frames_is_the_turn_that_lies_between(axis, turn):
+    start = quat_normalize(torch.tensor([0.3, -0.5, 0.7, 0.1]))
+    half = torch.tensor([turn / 2])
+    between = torch.cat((half.cos(), half.sin() * torch.tensor(axis)))
+    left, right = matrix_from_quat(start), matrix_from_quat(quat_multiply(start, between))
+    # in float32, near 0 and near a half turn too
+    assert angle_between(left, right).item() == pytest.approx(turn, abs=1e-6)
+    assert angle_between(right, left).item() == pytest.approx(turn, abs=1e-6)

@@ -197,6 +197,16 @@ def test_long_lists_are_folded_to_the_room_there_is():
     assert all(name in text for name in names)
 
 
+def test_a_task_written_as_a_class_says_so_in_place_of_its_terms():
+    env = {"robot": "cartpole", "task": "cartpole_direct", "num_envs": 512}
+    preset = Preset.model_validate({"name": "direct", "env": env})
+    text = str(preset_text(preset, Sizes(1, {"policy": {"joint_pos": 2}}), "cpu", 80))
+    assert "cartpole_direct: a class brings rewards and endings" in text
+    assert "[N, 1]" in text
+    assert "none" not in text
+    assert "reward terms" not in text
+
+
 class Chooser(App[None]):
     def __init__(self):
         super().__init__()
