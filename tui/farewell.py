@@ -10,6 +10,7 @@ from presets.loader import filed_under
 from presets.problems import PresetError
 from trainer.rundir import RUNS
 from trainer.telemetry import EventLog, RunInfo, RunState, Snapshot
+from tui.draw.spans import printable
 
 
 def last_checkpoint(events: EventLog) -> str:
@@ -75,4 +76,4 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
             lines.append(f"  to go on       {resume_command(info, snapshot.completed_iterations)}")
     if not ended:
         lines.append("  what came after the last checkpoint is lost")
-    return "\n".join(lines)
+    return printable("\n".join(lines))

@@ -15,6 +15,7 @@ from typing import TextIO
 from trainer.session import IterationRow, Session
 from trainer.telemetry import Command, Event, RunInfo
 from tui.draw.numbers import duration, number
+from tui.draw.spans import printable
 from tui.farewell import farewell
 
 LOOK_INTERVAL = 0.1
@@ -46,7 +47,8 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
     snapshot = session.snapshot()
     out.print(farewell(snapshot, session.events, ended=True))
     if snapshot.failure is not None:
-        print(f"{snapshot.failure.message}; see {session.run_dir.log}", file=sys.stderr)
+        why = printable(snapshot.failure.message)
+        print(f"{why}; see {session.run_dir.log}", file=sys.stderr)
     if signals.first is not None:
         return 128 + signals.first
     return int(snapshot.failure is not None)
@@ -136,7 +138,7 @@ class _Output:
         if not self._is_open:
             return
         try:
-            print(text, file=self._stream, flush=True)
+            print(printable(text), file=self._stream, flush=True)
         except (OSError, ValueError) as error:
             self._is_open = False
             self._lead_nowhere()

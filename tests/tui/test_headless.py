@@ -56,6 +56,17 @@ def test_worlds_that_cannot_be_built_make_a_failed_run(tmp_path, capsys):
     assert "Traceback" in (tmp_path / "run" / "log.txt").read_text()
 
 
+def test_no_escape_sequence_of_a_message_is_printed(tmp_path, capsys):
+    def build_env():
+        raise ValueError("\x1b[31mred\x1b[0m\nand a \x07bell")
+
+    out = io.StringIO()
+    assert run_headless(session(tmp_path / "run", build_env, notes=("\x1b[2J",)), out) == 1
+    for text in (out.getvalue(), capsys.readouterr().err):
+        assert "[31mred [0m\nand a  bell" in text
+        assert text.replace("\n", "").isprintable()
+
+
 def test_an_output_that_fails_is_told_to_the_log_once(tmp_path):
     class Full(io.StringIO):
         def write(self, text):

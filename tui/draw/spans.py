@@ -54,6 +54,11 @@ def clean(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
+def printable(text: str) -> str:
+    """Keep the lines of a text, and of each what `clean` leaves: a terminal obeys none of it."""
+    return "\n".join(map(clean, text.splitlines()))
+
+
 def plain(line: Iterable[Span]) -> str:
     """Return a line's text without its roles."""
     return "".join(span.text for span in line)
