@@ -287,6 +287,17 @@ async def test_a_failed_run_shows_what_where_and_what_is_saved_and_ends_with_1(s
     assert app.return_value == 1
 
 
+async def test_a_failure_cannot_draw_over_the_screen(session):
+    app, running = open_app(session)
+    async with running as pilot:
+        session.fail("ValueError: \x1b[2Jcleared\x1b[1;1H\r\nsecond [b]line[/b]")
+        await pilot.pause(0.1)
+        text = str(app.screen.query_one(FailureView).query_one("#failure-text").content)
+        assert "[2Jcleared" in text
+        assert "\nsecond [b]line[/b]" in text
+        assert text.replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize("size", [(59, 24), (80, 14), (40, 10), (10, 3), (1, 1)])
 async def test_a_small_terminal_gets_a_page_of_its_own_and_comes_back(session, size):
     app, running = open_app(session)

@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from trainer.telemetry import Failure, SessionView, Snapshot
+from tui.draw.spans import printable
 from tui.farewell import last_checkpoint
 
 
@@ -28,14 +29,14 @@ class FailureView(VerticalScroll):
         text = Content("\n").join(
             [
                 Content.styled("The run failed", "bold $error"),
-                Content.styled(failure.message, "bold"),
+                Content.styled(printable(failure.message), "bold"),
                 Content(""),
                 Content(f"stage            {stage}"),
                 Content(f"iteration        {failure.iteration}"),
                 Content(f"last checkpoint  {last_checkpoint(session.events)}"),
                 Content(f"run directory    {folder}"),
                 Content(""),
-                Content.styled(failure.traceback.rstrip(), "dim"),
+                Content.styled(printable(failure.traceback.rstrip()), "dim"),
             ]
         )
         self.query_one(Static).update(text)
