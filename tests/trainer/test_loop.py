@@ -1,11 +1,14 @@
-"""What the loop makes of the logs of one iteration's env steps."""
+"""What the loop makes of its stages: logs of the env steps, and statistics that stand still."""
+
+from itertools import pairwise
 
 import pytest
 import torch
 
 from tests.trainer.toy_env import ToyEnv
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
-from trainer.loop import Trainer
+from trainer.loop import Trainer, Unwatched
+from trainer.stages import Stage
 
 
 class TellingEnv(ToyEnv):
@@ -39,3 +42,44 @@ def test_logs_are_averaged_and_counts_are_added_up_over_an_iteration():
     metrics = trainer.metrics()
     assert metrics["level"] == pytest.approx((5 + 7) / 2)
     assert metrics["promotions"] == 10
+
+
+class BoundaryWatcher(Unwatched):
+    """Keeps the actor's statistics as they are behind every stage."""
+
+    def __init__(self):
+        self.trainer = None
+        self.seen = []
+
+    def leaving(self, position, *, phase_ends):
+        statistics = {
+            name: buffer.clone()
+            for network in (self.trainer.actor, self.trainer.critic)
+            for name, buffer in network.obs_normalizer.named_buffers(prefix=type(network).__name__)
+        }
+        self.seen.append((position.stage, statistics))
+
+
+def test_statistics_move_in_fresh_alone_so_the_first_ratio_of_every_iteration_is_one():
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=6,
+        num_mini_batches=2,
+        num_learning_epochs=2,
+        actor=ActorConfig(hidden_dims=(4,), obs_normalization=True),
+        critic=CriticConfig(hidden_dims=(4,), obs_normalization=True),
+    )
+    watcher = BoundaryWatcher()
+    trainer = watcher.trainer = Trainer(ToyEnv(), config, watcher)
+    for _ in range(3):
+        trainer.iterate()
+        first = trainer.results[0]
+        torch.testing.assert_close(first.ratio, torch.ones(12), atol=1e-6, rtol=0)
+        assert first.kl == pytest.approx(0.0, abs=1e-6)
+        assert first.clip_fraction == 0.0
+    moved = [
+        stage
+        for (_, before), (stage, after) in pairwise(watcher.seen)
+        if any(not torch.equal(before[name], after[name]) for name in after)
+    ]
+    assert moved == [Stage.FRESH] * 3

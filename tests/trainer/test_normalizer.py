@@ -58,6 +58,7 @@ def test_statistics_stay_ordinary_tensors_even_if_updated_in_inference_mode():
     normalizer = EmpiricalNormalizer(2)
     with torch.inference_mode():
         normalizer.update(torch.randn(8, 2))
+    assert not any(buffer.is_inference() for buffer in normalizer.buffers())
     normalizer.update(torch.randn(8, 2))  # in place, outside
     obs = torch.randn(3, 2, requires_grad=True)
     normalizer(obs).sum().backward()
