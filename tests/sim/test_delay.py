@@ -1,9 +1,13 @@
 """Late targets: equally late in all parts, and nothing of an earlier episode."""
 
+import dataclasses
+
 import torch
 
 from sim.actuators import JointTargets
 from sim.delay import TargetDelay
+from sim.robots import find_robot
+from tests.sim.builders import preset_env
 
 
 def targets(value, num_worlds=2):
@@ -40,3 +44,25 @@ def test_a_restored_delay_continues_as_the_saved_one():
         applied(delay, k)
     twin.load_state_dict(delay.state_dict())
     assert [applied(delay, 9), applied(delay, 9)] == [applied(twin, 9), applied(twin, 9)]
+
+
+def test_a_reset_world_of_a_robot_forgets_the_targets_under_way(monkeypatch):
+    late = dataclasses.replace(find_robot("cartpole"), delay_ticks=3)
+    monkeypatch.setattr("sim.scene.find_robot", lambda name: late)
+    env = preset_env("cartpole", num_envs=2)
+    scene, cart = env.scene, slice(0, 1)
+
+    def push(newtons, ticks):
+        scene.robot.set_joint_effort_target(torch.full((2, 1), newtons), cart)
+        got = []
+        for _ in range(ticks):
+            scene.tick(last=False)
+            got.append(scene.physics.ctrl[:, 0].tolist())
+        return got
+
+    assert push(5.0, 5)[-1] == [5.0, 5.0]
+    second = torch.tensor([1])
+    scene.reset(second)
+    scene.commit(second)
+    assert push(0.0, 5) == [[5.0, 0.0]] * 3 + [[0.0, 0.0]] * 2
+    env.close()
