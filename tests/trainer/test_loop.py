@@ -83,3 +83,24 @@ def test_statistics_move_in_fresh_alone_so_the_first_ratio_of_every_iteration_is
         if any(not torch.equal(before[name], after[name]) for name in after)
     ]
     assert moved == [Stage.FRESH] * 3
+
+
+def ages(init_at_random_ep_len, seed=1):
+    config = TrainerConfig(seed=seed, init_at_random_ep_len=init_at_random_ep_len)
+    return Trainer(ToyEnv(num_envs=256, max_episode_length=1000), config)
+
+
+def test_worlds_start_at_ages_spread_over_the_time_limit_or_all_at_zero():
+    spread = ages(True).env.episode_length
+    assert spread.min() >= 0
+    assert spread.max() < 1000
+    assert (spread // 100).unique().numel() == 10  # some in every tenth
+    assert torch.equal(ages(True).env.episode_length, spread)
+    assert not ages(False).env.episode_length.any()
+
+
+def test_ages_are_drawn_once_and_not_again_where_a_run_continues():
+    first, second = ages(True), ages(True, seed=2)
+    assert not torch.equal(first.env.episode_length, second.env.episode_length)
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(first.env.episode_length, second.env.episode_length)
