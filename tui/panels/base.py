@@ -159,8 +159,8 @@ class Panel(Widget):
         if self._stale or len(before) != len(self._lines) or len(changed) * 2 > height:
             self.refresh()
         elif changed:
-            left, top = self.gutter.left, self.gutter.top
-            self.refresh(*(Region(left, top + y, width, 1) for y in changed))
+            # Textual counts these from the content's corner, inside border and padding.
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
         self._stale = False
 
     def _draw_lines(self, width: int, height: int) -> list[Line]:
