@@ -14,7 +14,7 @@ from typing import TextIO
 
 from trainer.session import IterationRow, Session
 from trainer.telemetry import Command, Event, RunInfo
-from tui.draw.numbers import duration, number
+from tui.draw.numbers import duration, number, plural
 from tui.draw.spans import printable
 from tui.farewell import farewell
 
@@ -87,8 +87,9 @@ def header(info: RunInfo) -> str:
     """Say in a few lines what is trained, how, and where it is kept."""
     lines = [
         f"{info.preset}  {info.device}  seed {info.seed}",
-        f"  {info.num_envs} worlds x {info.num_steps_per_env} steps = {info.batch_size} samples "
-        f"an iteration, {info.num_iterations} iterations",
+        f"  {plural(info.num_envs, 'world')} x {plural(info.num_steps_per_env, 'step')} = "
+        f"{plural(info.batch_size, 'sample')} an iteration, "
+        f"{plural(info.num_iterations, 'iteration')}",
         f"  run directory  {info.run_dir}",
         *(f"  note: {note}" for note in info.notes),
     ]
@@ -100,7 +101,7 @@ def iteration_line(row: IterationRow, info: RunInfo) -> str:
     width = len(str(info.num_iterations))
 
     def metric(tag: str) -> str:
-        return number(row.metrics.get(tag, float("nan")))
+        return number(row.metrics[tag]) if tag in row.metrics else "-".rjust(7)
 
     return "  ".join(
         (

@@ -81,7 +81,7 @@ def test_values_that_are_not_positive_are_gaps_on_a_log_axis():
 def test_a_log_axis_has_its_ticks_at_powers_of_ten():
     rows = chart(range(5), [1e-5, 1e-4, 1e-3, 1e-2, 1e-1], 40, 14, log=True)
     labels = [row[: GUTTER - 1].strip() for row in rows if row[GUTTER - 1 : GUTTER] == "┤"]
-    assert labels == ["0.1", "0.01", "0.001", "0.0001", "1e-05"]
+    assert labels == ["0.1", "0.01", "0.001", "0.0001", "1e-5"]
 
 
 def test_a_guide_is_a_line_with_a_label():

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.draw.numbers import count, duration, known, num_bytes, number, percent, short_seconds
+from tui.draw.numbers import (
+    count,
+    duration,
+    known,
+    num_bytes,
+    number,
+    percent,
+    plural,
+    short_seconds,
+    whole_number,
+)
 
 any_float = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -119,3 +129,13 @@ def test_times_and_shares_never_raise(value):
     assert len(percent(value)) == 4
     assert len(short_seconds(value)) == 7
     assert duration(value)
+
+
+def test_one_thing_is_no_plural():
+    assert [plural(n, "world") for n in (0, 1, 4096)] == ["0 worlds", "1 world", "4,096 worlds"]
+
+
+def test_a_whole_number_has_no_point_while_its_digits_fit():
+    assert whole_number(256, 6) == "   256"
+    assert whole_number(123_456, 6) == "123456"
+    assert whole_number(1_228_800, 6) == "  1.2M"

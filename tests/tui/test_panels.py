@@ -172,7 +172,22 @@ async def test_only_changed_lines_are_repainted(monkeypatch):
         regions = []
         monkeypatch.setattr(app.panel, "refresh", lambda *args, **_: regions.append(args))
         app.panel.redraw()
-        assert [[(r.y, r.height) for r in args] for args in regions] == [[(1, 1)]]
+        assert [[(r.y, r.height) for r in args] for args in regions] == [[(0, 1)]]
+
+
+async def test_a_line_that_changes_is_seen_to_change():
+    session = FakeSession()
+    app = Stage1(panels.TimingPanel)
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.panel.show(session.snapshot(), session)
+        await pilot.pause()
+        for seconds in (1.0, 2.0):
+            session.publish(stage_seconds=(0.5, seconds, 0.0, 0.25, 0.0, 0.25, 0.0))
+            app.panel.show(session.snapshot(), session)
+            await pilot.pause()
+        text = [strip.text for strip in app.screen._compositor.render_strips()]
+        assert text[1].split()[1:4] == ["iteration", "3.00", "s"]
+        assert text[2].split()[1:4] == ["collect", "2.50", "s"]
 
 
 # --- stage strip ------------------------------------------------------------------------------
@@ -202,6 +217,14 @@ async def test_stages_show_share_and_time():
         (FakeSession(paused=True), "paused behind act_step · next store"),
         (FakeSession(paused=True, stage=Stage.STORE), "paused behind store · next observe"),
         (FakeSession(paused=True, stage=Stage.STORE, step=24), "next targets"),
+        (
+            FakeSession(paused=True, stage=Stage.OPTIMIZE, step=24, epoch=2, mini_batch=1),
+            "next optimize",
+        ),
+        (
+            FakeSession(paused=True, stage=Stage.OPTIMIZE, step=24, epoch=4, mini_batch=3),
+            "next fresh",
+        ),
         (FakeSession(paused=True, stage=Stage.FRESH, step=0), "behind fresh · next observe"),
     ],
 )

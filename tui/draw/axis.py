@@ -104,7 +104,7 @@ def tick_label(value: float, step: float = 0.0) -> str:
     """Write a tick in the gutter's width; a tick that is 0 but for rounding is "0"."""
     if step and abs(value) < 1e-9 * step:
         value = 0.0
-    text = f"{value:g}"
+    text = f"{value:g}".replace("e-0", "e-").replace("e+0", "e")
     return (text if len(text) <= GUTTER - 2 else number(value, GUTTER - 2).strip()).rjust(
         GUTTER - 1
     )

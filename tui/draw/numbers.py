@@ -109,6 +109,17 @@ def count(value: int) -> str:
     return f"{value:,}" if abs(value) < 10_000_000 else number(value).strip()
 
 
+def plural(value: int, noun: str) -> str:
+    """Write a count of things: "1 world", "4,096 worlds"."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def whole_number(value: int, width: int = 7) -> str:
+    """Write a count right-aligned, with a suffix only where its digits do not fit."""
+    text = str(value)
+    return text.rjust(width) if len(text) <= width else number(value, width)
+
+
 def num_bytes(value: float, width: int = 9) -> str:
     """Write a size in memory, right-aligned: "512 B", "4.5 MiB"."""
     units = ("B", "KiB", "MiB", "GiB", "TiB")

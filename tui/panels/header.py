@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import ClassVar, NamedTuple
 
 from trainer.telemetry import RunState, SessionView, Snapshot
-from tui.draw.numbers import duration, known, number
+from tui.draw.numbers import duration, known, whole_number
 from tui.draw.spans import Role, Span, cells, clean, crop, labelled
 from tui.panels.base import Panel
 
@@ -96,7 +96,7 @@ found and the preset's CPU table applies.
             _Field(1, labelled("it", at)),
             _Field(0, (state,)),
             _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
-            _Field(7, (Span(number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
+            _Field(7, (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
             _Field(3, labelled("ETA", duration(snapshot.eta))),
         ]

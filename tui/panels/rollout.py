@@ -10,7 +10,7 @@ import numpy as np
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
 from tui.draw.heat import heat_map, whole_cells
-from tui.draw.numbers import count, known
+from tui.draw.numbers import count, known, plural
 from tui.draw.spans import Charset, Line, Role, Span, beside, fit, labelled, whole
 from tui.panels.base import Panel
 
@@ -82,7 +82,9 @@ falls, see the terminations.
             if line == cursor:
                 labels.append((Span(f"{view.filled:>2}> "[-GUTTER:], Role.STRONG),))
             else:
-                text = f"{int(line * per_line):>2}" if line % 2 == 0 else ""
+                at = int(line * per_line)
+                is_said = cursor >= 0 and at == view.filled  # by the cursor, a line above
+                text = f"{at:>2}" if line % 2 == 0 and not is_said else ""
                 labels.append((Span(text.ljust(GUTTER), Role.MUTED),))
         return beside([fit(label, min(GUTTER, width)) for label in labels], picture)
 
@@ -111,7 +113,7 @@ falls, see the terminations.
             ],
             [
                 labelled("x done in", f"{int(view.done[: view.filled].sum()):>3} bins"),
-                labelled("a bin is", f"{-(-view.num_envs // view.reward.shape[1])} worlds"),
+                labelled("a bin is", plural(-(-view.num_envs // view.reward.shape[1]), "world")),
             ],
         ]
         if width >= ONE_LINE:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from trainer.stages import Stage
-from trainer.telemetry import RunState, SessionView, Snapshot
+from trainer.telemetry import RunInfo, RunState, SessionView, Snapshot
 from tui.draw.bars import bar
 from tui.draw.numbers import percent, short_seconds
 from tui.draw.spans import Line, Role, Span, crop, pad
@@ -19,10 +19,18 @@ def next_stage(snapshot: Snapshot) -> Stage:
     match at.stage:
         case Stage.STORE if info is not None and at.step < info.num_steps_per_env:
             return Stage.OBSERVE
+        case Stage.OPTIMIZE if info is not None and not _is_last_mini_batch(snapshot, info):
+            return Stage.OPTIMIZE
         case Stage.FRESH:
             return Stage.OBSERVE
         case stage:
             return Stage(stage + 1)
+
+
+def _is_last_mini_batch(snapshot: Snapshot, info: RunInfo) -> bool:
+    at = snapshot.position
+    last = (info.num_learning_epochs - 1, info.num_mini_batches - 1)
+    return (at.epoch, at.mini_batch) == last
 
 
 def _widths(width: int) -> tuple[list[int], list[str]]:
@@ -167,5 +175,7 @@ A pause takes effect at the next boundary between two stages; the line below say
                 f"epoch {at.epoch + 1}/{info.num_learning_epochs} "
                 f"mini-batch {at.mini_batch + 1}/{info.num_mini_batches}"
             )
+        if at.stage is Stage.FRESH:
+            return f"iteration {at.iteration + 1} done"
         digits = len(str(info.num_steps_per_env))
         return f"t {at.step:>{digits}}/{info.num_steps_per_env}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from trainer.telemetry import RunState, SessionView, Snapshot, TensorSummary
-from tui.draw.numbers import num_bytes, number
+from tui.draw.numbers import num_bytes, number, whole_number
 from tui.draw.spans import Line, Role, Span, cells, clean
 from tui.draw.table import Column, head, layout, row
 from tui.panels.base import ScrollingPanel
@@ -22,7 +23,8 @@ class TensorTable(ScrollingPanel):
 
 While the loop is paused: all tensors of the stage it is paused behind. `symbols` is the shape in
 the letters of PPO: T steps, N worlds, B = N T, M samples of a mini-batch, A actions, O_g the
-width of an observation group. min, max, mean and std are over the finite entries.
+width of an observation group, out and in the widths of a layer. Behind store only
+the rows filled so far are listed. min, max, mean and std are over the finite entries.
 
 **Healthy:** NaN and Inf are 0 everywhere.
 
@@ -70,7 +72,7 @@ ratio or losses with finite observations: the learner diverged; lower the learni
         symbols = max((len(t.symbols) for t in tensors), default=7)
         shape = max((len(_shape(t)) for t in tensors), default=5)
         return [
-            Column("   name", min(name, 30), 0, right=False, grow=max(0, name - 30)),
+            Column("   name", min(name, 35), 0, right=False, grow=max(0, name - 35)),
             Column("symbols", max(symbols, 7), 1, right=False),
             Column("shape", max(shape, 5), 2, right=False),
             Column("dtype", 8, 7, right=False),
@@ -92,9 +94,9 @@ ratio or losses with finite observations: the learner diverged; lower the learni
             _shape(tensor),
             tensor.dtype.removeprefix("torch."),
             tensor.device,
-            number(tensor.min),
+            _extreme(tensor.min, tensor),
             number(tensor.mean),
-            number(tensor.max),
+            _extreme(tensor.max, tensor),
             number(tensor.std),
             _small_count(tensor.nan),
             _small_count(tensor.inf),
@@ -107,6 +109,12 @@ ratio or losses with finite observations: the learner diverged; lower the learni
 
 def _is_broken(tensor: TensorSummary) -> bool:
     return tensor.nan > 0 or tensor.inf > 0
+
+
+def _extreme(value: float, tensor: TensorSummary) -> str:
+    """Write a tensor's smallest or largest entry, as a whole number where it holds no other."""
+    whole = "int" in tensor.dtype and math.isfinite(value)
+    return whole_number(int(value)) if whole else number(value)
 
 
 def _shape(tensor: TensorSummary) -> str:

@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from trainer.telemetry import RunState, Snapshot
+from tui.draw.numbers import plural
 
 
 class ViewBar(Static):
@@ -81,13 +82,14 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
             message = snapshot.failure.message if snapshot.failure else ""
             return f"FAILED  {message}  ·  q quits", "bold $error"
         case RunState.FINISHED:
-            return f"finished after {snapshot.completed_iterations} iterations  ·  q quits", "bold"
+            done = plural(snapshot.completed_iterations, "iteration")
+            return f"finished after {done}  ·  q quits", "bold"
         case _ if leaving:
             return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
         case RunState.PAUSED if not snapshot.pending:
             return f"PAUSED behind {stage}  ·  space runs on", "bold $accent"
         case RunState.STARTING:
-            return f"starting: {snapshot.progress}", "$accent"
+            return f"starting: {snapshot.progress or '...'}", "$accent"
     if snapshot.pending:
         return snapshot.pending, "$accent"
     if view == "tensors":
