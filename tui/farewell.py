@@ -10,6 +10,8 @@ from presets.loader import filed_under
 from presets.problems import PresetError
 from trainer.rundir import RUNS
 from trainer.telemetry import EventLog, RunInfo, RunState, Snapshot
+from tui.advice import advice, place
+from tui.draw.numbers import plural
 from tui.draw.spans import printable
 
 
@@ -59,16 +61,20 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
     """
     info = snapshot.info
     name = info.preset if info is not None else "run"
-    done = f"{snapshot.completed_iterations}"
+    done = plural(snapshot.completed_iterations, "iteration")
     if info is not None:
-        done += f" of {info.num_iterations}"
+        total = plural(info.num_iterations, "iteration")
+        done = f"{snapshot.completed_iterations} of {total}"
     how = "failed" if snapshot.state is RunState.FAILED else "ended"
     how = how if ended else "was left, still busy,"
     reward = snapshot.metrics.get("Train/mean_reward", math.nan)
     learnt = f", mean reward {reward:.4g}" if math.isfinite(reward) else ""
-    lines = [f"{name} {how} after {done} iterations{learnt}"]
+    lines = [f"{name} {how} after {done}{learnt}"]
     if snapshot.failure is not None:
         lines.append(snapshot.failure.message)
+        lines.append(f"  failed in      {place(snapshot.failure)}")
+        if hint := advice(snapshot.failure):
+            lines.append(f"  what to try    {hint}")
     if info is not None:
         lines.append(f"  run directory  {info.run_dir}")
         lines.append(f"  checkpoint     {last_checkpoint(events)}")

@@ -272,7 +272,7 @@ def test_the_farewell_says_how_it_ended_and_where_it_lies():
         metrics={"Train/mean_reward": 23.456},
     )
     text = farewell(snapshot, events, ended=True)
-    assert text.splitlines()[0] == "go2_flat ended after 312 of 1500 iterations, mean reward 23.46"
+    assert text.splitlines()[0] == "go2_flat ended after 312 of 1,500 iterations, mean reward 23.46"
     assert INFO.run_dir in text
     assert "model_300.pt" in text
     failed = replace(

@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from trainer.telemetry import Failure, SessionView, Snapshot
+from tui.advice import advice
 from tui.draw.spans import printable
 from tui.farewell import last_checkpoint
 
@@ -35,6 +36,7 @@ class FailureView(VerticalScroll):
                 Content(f"iteration        {failure.iteration}"),
                 Content(f"last checkpoint  {last_checkpoint(session.events)}"),
                 Content(f"run directory    {folder}"),
+                Content(f"what to try      {advice(failure) or 'see the traceback below'}"),
                 Content(""),
                 Content.styled(printable(failure.traceback.rstrip()), "dim"),
             ]
