@@ -59,7 +59,12 @@ class DashboardScreen(SizedScreen):
             "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
         ),
         Binding("t", "tensors", "Tensors", tooltip="List the tensors of the stage paused behind"),
-        Binding("c", "checkpoint", "Checkpoint", tooltip="Save the last complete iteration"),
+        Binding(
+            "c",
+            "checkpoint",
+            "Checkpoint",
+            tooltip="Save a checkpoint when the iteration ends; while paused, at once",
+        ),
         *(
             Binding(str(number), f"view('{name}')", "Views", show=False)
             for number, name in enumerate(VIEWS, start=1)

@@ -80,9 +80,12 @@ def key_table(bindings: Mapping[str, ActiveBinding]) -> list[tuple[str, str]]:
     for key, active in sorted(bindings.items(), key=lambda item: not item[1].binding.show):
         binding = active.binding
         what = binding.tooltip or binding.description
-        if active.enabled and what and not binding.system:
+        if active.enabled and what and not binding.system and binding.action not in _UNSAID:
             rows.setdefault(what, []).append(binding.key_display or _KEY_NAMES.get(key, key))
     return [(" ".join(keys), what) for what, keys in rows.items()]
 
+
+_UNSAID = ("screen.copy_text",)
+"""Actions that Textual binds by itself and that mean nothing without a mouse."""
 
 _KEY_NAMES = {"left": "←", "right": "→", "up": "↑", "down": "↓", "escape": "esc"}

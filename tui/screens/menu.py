@@ -206,6 +206,8 @@ class MenuScreen(SizedScreen):
         field = self.query_one("#problem", Static)
         field.update(problem)
         field.display = bool(problem)
+        if problem:  # there is no command for what cannot be run
+            self.query_one("#command", Static).update("")
         self.refresh_bindings()
 
     def _value(self, field: str) -> str:
