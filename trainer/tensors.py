@@ -118,7 +118,7 @@ def _optimize(trainer: Trainer) -> Iterator[NamedTensor]:
         for name, symbols, tensor in _batch_fields(batch, "M"):
             yield NamedTensor(f"mini_batch.{name}", symbols, tensor)
     if trainer.results:
-        yield NamedTensor("ratio", "[M,1]", trainer.results[-1].ratio)
+        yield NamedTensor("ratio", "[M]", trainer.results[-1].ratio)
     yield from _parameters(trainer, gradients=True)
 
 
@@ -145,10 +145,17 @@ def _batch_fields(batch: Samples, rows: str) -> Iterator[tuple[str, str, Tensor]
 def _parameters(trainer: Trainer, *, gradients: bool) -> Iterator[NamedTensor]:
     for model in ("actor", "critic"):
         for name, parameter in getattr(trainer, model).named_parameters():
-            symbols = "[out,in]" if parameter.ndim == 2 else "[out]"
+            symbols = _symbols_of(name, parameter)
             yield NamedTensor(f"{model}.{name}", symbols, parameter)
             if gradients and parameter.grad is not None:
                 yield NamedTensor(f"{model}.{name}.grad", symbols, parameter.grad)
+
+
+def _symbols_of(name: str, parameter: Tensor) -> str:
+    """A layer's weight is [out,in], its bias [out]; the noise has a value for each action."""
+    if name.startswith("distribution."):
+        return "[A]"
+    return "[out,in]" if parameter.ndim == 2 else "[out]"
 
 
 _TENSORS_OF = {
