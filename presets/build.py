@@ -54,7 +54,8 @@ def resolve_device(choice: str) -> Device:
     kind, _, index = choice.partition(":")
     if choice != "auto" and (kind != "cuda" or (choice != "cuda" and not index.isdecimal())):
         allowed = ", ".join(DEVICES)
-        raise PresetError([f"--device {choice}: allowed: {allowed}{did_you_mean(choice, DEVICES)}"])
+        near = did_you_mean(choice.lower().replace("gpu", "cuda"), DEVICES)
+        raise PresetError([f"--device {choice}: allowed: {allowed}{near}"])
     reason = _why_no_gpu(int(index or 0))
     if reason is None:
         return Device(f"cuda:{index or 0}")

@@ -49,6 +49,14 @@ def test_auto_takes_the_cpu_then_and_says_why(monkeypatch, machine, reason):
     assert resolve_device("auto") == Device("cpu", f"no GPU ({reason})")
 
 
+@pytest.mark.parametrize(
+    ("choice", "meant"), [("gpu", "cuda"), ("CPU", "cpu"), ("cuda:", "cuda:i"), ("GPU:1", "cuda:i")]
+)
+def test_a_device_that_there_is_not_is_refused_with_the_nearest(choice, meant):
+    with pytest.raises(PresetError, match=re.escape(f"did you mean {meant}?")):
+        resolve_device(choice)
+
+
 def test_a_gpu_that_is_there_is_taken(monkeypatch):
     set_machine(monkeypatch, gpus=2)
     assert resolve_device("auto") == Device("cuda:0")
