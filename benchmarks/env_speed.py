@@ -1,9 +1,10 @@
 """Env steps per second of a preset beside bare `mujoco.batch.Batch.step` of the same physics.
 
-Every env step is made twice, in turn: by the env (managers, motors, sensors, resets and the
-observations), and by a bare batch of the same model, threads and per-world fields that starts from
-the same state and is given the same motor inputs tick by tick. So both do the same physics, and
-noise of the machine falls on both.
+Every env step is made twice: by the env (managers, motors, sensors, resets and the observations),
+and by a bare batch of the same model, threads and per-world fields that starts from the same state
+and is given the same motor inputs tick by tick. So both do the same physics. The inputs are noted
+beforehand by a twin of the env, which is the same bit for bit, so that noting them costs nothing;
+env and batch take turns in short blocks, so that noise of the machine falls on both.
 
     python benchmarks/env_speed.py [--preset go2_flat] [--num-envs 256 1024] [--steps 200]
 """
@@ -25,6 +26,8 @@ from sim.config import EnvConfig
 from sim.env import ManagerBasedEnv, make_env
 
 WARM_UP_STEPS = 50
+BLOCK = 10
+"""Steps of the env, then of the bare batch, before it is the other's turn again."""
 
 
 class BareBatch:
@@ -47,40 +50,57 @@ class BareBatch:
         return time.perf_counter() - start
 
 
-def record_inputs(env):
-    """List to which every tick adds the motor inputs that it was made with."""
-    inputs, tick = [], env.scene.physics.tick
+class Twin:
+    """An env that goes ahead of the timed one and notes what its physics is given."""
 
-    def recorded(last):
-        inputs.append(env.scene.physics.ctrl.clone())
-        tick(last)
+    def __init__(self, config):
+        self.env = new_env(config)
+        self.inputs, self.tick = [], self.env.scene.physics.tick
+        self.env.scene.physics.tick = self._noted
 
-    env.scene.physics.tick = recorded
-    return inputs
+    def _noted(self, last):
+        self.inputs.append(self.env.scene.physics.ctrl.clone())
+        self.tick(last)
+
+    def note(self, actions):
+        """State before an env step, and the motor inputs of its ticks."""
+        state = self.env.scene.physics.state_dict()["state"]
+        self.inputs = []
+        self.env.step(actions)
+        self.env.observe()
+        return state, self.inputs
+
+
+def new_env(config):
+    env = make_env(config, "cpu", seed=1)
+    # Spread the time-outs over the steps, as in training.
+    env.episode_length.random_(0, env.max_episode_length, generator=env.generator)
+    return env
+
+
+def time_env_step(env, actions):
+    start = time.perf_counter()
+    env.step(actions)
+    env.observe()
+    return time.perf_counter() - start
 
 
 def measure(config, steps):
     """Seconds of each env step: by the env, and by the bare batch."""
-    env = make_env(config, "cpu", seed=1)
-    # Spread the time-outs over the steps, as in training.
-    env.episode_length.random_(0, env.max_episode_length, generator=env.generator)
-    bare, inputs = BareBatch(env), record_inputs(env)
+    env, twin = new_env(config), Twin(config)
+    bare = BareBatch(env)
     generator = torch.Generator().manual_seed(1)
     env_seconds, bare_seconds = [], []
-    for step in range(WARM_UP_STEPS + steps):
-        actions = torch.randn(env.num_envs, env.num_actions, generator=generator)
-        state = env.scene.physics.state_dict()["state"]
-        inputs.clear()
-        start = time.perf_counter()
-        env.step(actions)
-        env.observe()
-        seconds = time.perf_counter() - start
-        bare_step = bare.time_step(state, inputs)
-        if step >= WARM_UP_STEPS:
-            env_seconds.append(seconds)
-            bare_seconds.append(bare_step)
+    for _ in range((WARM_UP_STEPS + steps) // BLOCK):
+        actions = [
+            torch.randn(env.num_envs, env.num_actions, generator=generator) for _ in range(BLOCK)
+        ]
+        notes = [twin.note(action) for action in actions]
+        env_seconds += [time_env_step(env, action) for action in actions]
+        bare_seconds += [bare.time_step(state, inputs) for state, inputs in notes]
     env.close()
-    return env_seconds, bare_seconds
+    twin.env.close()
+    return env_seconds[WARM_UP_STEPS:], bare_seconds[WARM_UP_STEPS:]
 
 
 def main():

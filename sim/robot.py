@@ -14,7 +14,13 @@ from sim.delay import TargetDelay
 from sim.names import match_names
 from sim.physics.base import Physics
 from sim.robots import RobotDescription
-from sim.rotations import heading, quat_normalize, quat_rotate, quat_rotate_inverse
+from sim.rotations import (
+    heading,
+    matrix_from_quat,
+    quat_normalize,
+    quat_rotate,
+    quat_rotate_inverse,
+)
 
 Columns = Tensor | Sequence[int] | slice
 ALL = slice(None)
@@ -81,38 +87,46 @@ class Robot:
         self.soft_joint_pos_limits = torch.where(limits.isfinite(), soft, limits)
         """The part of the range about its middle that rewards and resets keep to, [J, 2]."""
 
-        def buffer(*shape: int) -> Tensor:
-            return torch.zeros((n, *shape), device=device)
-
         j = len(joints)
-        self.joint_pos, self.joint_vel = buffer(j), buffer(j)
+        # one row a world, of which every reading is a slice: a reset writes it at once
+        self._readings = torch.zeros((n, 4 * j + 23), device=device)
+        columns = iter(torch.split(self._readings, [j, j, j, j, 3, 4, 3, 3, 3, 3, 3, 1], dim=1))
+
+        def buffer() -> Tensor:
+            return next(columns)
+
+        self.joint_pos, self.joint_vel = buffer(), buffer()
         """[N, J] rad or m, and rad/s or m/s."""
-        self.joint_acc = buffer(j)
+        self.joint_acc = buffer()
         """Change of joint_vel over the last physics tick, [N, J] rad/s^2 or m/s^2."""
-        self.applied_torque = buffer(j)
+        self.applied_torque = buffer()
         """What the motors delivered in the last physics tick, [N, J] N m or N."""
-        self.root_pos_w, self.root_quat_w = buffer(3), buffer(4)
+        self.root_pos_w, self.root_quat_w = buffer(), buffer()
         """Base frame: position [N, 3] m, orientation [N, 4] wxyz."""
-        self.root_lin_vel_w, self.root_ang_vel_w = buffer(3), buffer(3)
+        self.root_lin_vel_w, self.root_ang_vel_w = buffer(), buffer()
         """[N, 3] m/s, rad/s."""
-        self.root_lin_vel_b, self.root_ang_vel_b = buffer(3), buffer(3)
+        self.root_lin_vel_b, self.root_ang_vel_b = buffer(), buffer()
         """[N, 3] m/s, rad/s."""
-        self.projected_gravity_b = buffer(3)
+        self.projected_gravity_b = buffer()
         """Direction of gravity, [N, 3], length 1."""
-        self.heading_w = buffer()
+        self.heading_w = buffer().squeeze(1)
         """Yaw of the base's x axis, [N] rad in (-pi, pi]."""
-        self.body_pos_w = buffer(len(self.body_names), 3)
-        """[N, B, 3] m."""
 
         default = torch.tensor(
             model.key_qpos[0] if model.nkey else model.qpos0, dtype=exact, device=device
         )
         self.default_joint_pos = default[self._qpos_columns].float().repeat(n, 1)
         """[N, J]."""
-        self.default_joint_vel = buffer(j)
+        self.default_joint_vel = torch.zeros_like(self.default_joint_pos)
         """[N, J], zeros."""
         pose = default.new_zeros(13, dtype=torch.float32)
-        if not self.is_fixed_base:
+        if self.is_fixed_base:
+            rotation = physics.body_rotation[:, self._base]
+            self.projected_gravity_b.copy_(rotation[:, 2]).neg_()
+            self.heading_w.copy_(torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]))
+            self.root_pos_w.copy_(physics.body_pos[:, self._base])
+            self.root_quat_w[:, 0] = 1.0
+        else:
             pose[:7] = default[:7]
         self.default_root_state = pose.repeat(n, 1)
         """Position (without the world's origin), orientation, velocities, [N, 13]."""
@@ -129,11 +143,19 @@ class Robot:
         ticks = description.delay_ticks
         self._delay = TargetDelay(ticks, self._targets) if ticks else None
 
+        self.refresh()
+        self._default_readings = self._readings[0].clone()
+
+    @property
+    def body_pos_w(self) -> Tensor:
+        """Position of every body's frame, [N, B, 3] m; a write shows at `Scene.commit`."""
+        return self._physics.body_pos[:, 1:].float()
+
     @property
     def body_rotation_w(self) -> Tensor:
         """Orientation of every body's frame as a matrix, [N, B, 3, 3], in the engine's precision.
 
-        The engine's own: it follows a write at `Scene.commit`, as `body_pos_w` does.
+        A write shows at `Scene.commit`.
         """
         return self._physics.body_rotation[:, 1:]
 
@@ -189,18 +211,15 @@ class Robot:
         self._read_joints()
         self.joint_pos.copy_(self._exact_pos)
         self.joint_vel.copy_(self._exact_vel)
-        self.body_pos_w.copy_(self._physics.body_pos[:, 1:])
-        rotation = self._physics.body_rotation[:, self._base]
-        # rows of the matrix are the world's axes seen from the base
-        self.projected_gravity_b.copy_(rotation[:, 2]).neg_()
-        self.heading_w.copy_(torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]))
         if self.is_fixed_base:
-            self.root_pos_w.copy_(self._physics.body_pos[:, self._base])
-            self.root_quat_w.copy_(self.root_quat_w.new_tensor([1.0, 0.0, 0.0, 0.0]))
             return
         qpos, qvel = self._physics.qpos, self._physics.qvel
         self.root_pos_w.copy_(qpos[:, :3])
         self.root_quat_w.copy_(qpos[:, 3:7])
+        rotation = matrix_from_quat(qpos[:, 3:7])
+        # rows of the matrix are the world's axes seen from the base
+        self.projected_gravity_b.copy_(rotation[:, 2]).neg_()
+        self.heading_w.copy_(torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]))
         # MuJoCo: velocity of the frame's origin in world axes, turning rate in the base's own
         ang_b = qvel[:, 3:6]
         lin_b = torch.bmm(qvel[:, None, :3], rotation).squeeze(1)
@@ -263,17 +282,18 @@ class Robot:
         self.joint_vel[rows, columns] = vel
 
     def reset(self, ids: Tensor) -> None:
-        """Put the worlds `ids` to the default state at their origins; nothing is asked of them."""
+        """Move the worlds `ids` to their origins and ask nothing of them.
+
+        The engine must have put them to the default state already.
+        """
+        self._readings[ids] = self._default_readings
         if not self.is_fixed_base:
-            root = self.default_root_state[ids]
-            self.write_root_pose(ids, root[:, :3] + self._env_origins[ids], root[:, 3:7])
-            self.write_root_velocity(ids, root[:, 7:10], root[:, 10:])
-        self.write_joint_state(ids, self.default_joint_pos[ids], self.default_joint_vel[ids])
+            position = self.default_root_state[ids, :3] + self._env_origins[ids]
+            self._physics.qpos[ids, :3] = position.to(self._physics.qpos.dtype)
+            self.root_pos_w[ids] = position
         self._targets.position[ids] = self.default_joint_pos[ids].to(self._targets.position.dtype)
         self._targets.velocity[ids] = 0
         self._targets.effort[ids] = 0
-        self.joint_acc[ids] = 0
-        self.applied_torque[ids] = 0
         if self._delay is not None:
             self._delay.reset(ids)
 

@@ -116,7 +116,6 @@ class Scene:
         if len(ids) == 0:
             return
         self.physics.forward(ids)
-        self.robot.refresh()
 
     def bad_worlds(self) -> tuple[Tensor, dict[int, str]]:
         """Worlds that broke since the last call: they must be reset before they are trusted.
@@ -124,23 +123,23 @@ class Scene:
         Returns:
             [N] bool, and for each such world the name of the quantity first found bad.
         """
+        warned = self.physics.bad_worlds()
         qpos, qvel = self.physics.qpos, self.physics.qvel
         force = self.contacts.net_forces_history[:, 0]
-        # written so that NaN fails the comparison
-        whole = {
+        # A sum carries every NaN and infinity through; comparisons are written so that NaN fails.
+        whole = (qvel.abs().amax() < SPEED_LIMIT) & ((qpos.sum() + force.sum()).abs() < math.inf)
+        if bool(whole & ~warned.any()):
+            return warned, {}
+        good = {
             "qpos": qpos.abs().amax(dim=1) < math.inf,
             "qvel": qvel.abs().amax(dim=1) < SPEED_LIMIT,
+            "contact force": force.abs().sum(dim=(1, 2)) < math.inf,
         }
-        if force.shape[1]:
-            whole["contact force"] = force.abs().amax(dim=(1, 2)) < math.inf
-        warned = self.physics.bad_worlds()
-        bad = warned | ~torch.stack(list(whole.values())).all(dim=0)
-        if not bad.any():
-            return bad, {}
+        bad = warned | ~torch.stack(list(good.values())).all(dim=0)
         return bad, {
             world: self.physics.bad_quantity(world)
             if warned[world]
-            else next(name for name, good in whole.items() if not good[world])
+            else next(name for name, is_good in good.items() if not is_good[world])
             for world in bad.nonzero()[:, 0].tolist()
         }
 

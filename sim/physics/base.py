@@ -61,22 +61,27 @@ class Physics(Protocol):
     """Actuator inputs, [N, nu]; state."""
     sensordata: Tensor
     """Sensor readings, [N, nsensordata]; derived. Forces are those of the tick just made."""
-    body_pos: Tensor
-    """World position of every body's frame, [N, nbody, 3]; derived."""
-    body_rotation: Tensor
-    """World orientation of every body's frame as a matrix, [N, nbody, 3, 3]; derived."""
+
+    @property
+    def body_pos(self) -> Tensor:
+        """World position of every body's frame, [N, nbody, 3]; derived, computed when read."""
+        ...
+
+    @property
+    def body_rotation(self) -> Tensor:
+        """World orientation of every body's frame, matrices [N, nbody, 3, 3]; as `body_pos`."""
+        ...
 
     def tick(self, last: bool) -> None:
-        """Advance all worlds by dt.
+        """Advance all worlds by dt; `last` says that the state is looked at before the next one.
 
-        Derived tensors describe the state before the tick, unless `last`: then all that depends
-        on positions and velocities is brought up to the new state. Forces always belong to the
-        tick just made.
+        Sensed forces belong to the tick just made. Where the bodies are is computed only for
+        those who read it: most tasks need the state alone, and it takes an eighth of a step.
         """
         ...
 
     def forward(self, ids: Tensor | None = None) -> None:
-        """Bring the derived tensors of the worlds `ids` (sorted, None: all) up to their state."""
+        """Have what was written into the state of the worlds `ids` (None: all) seen by readers."""
         ...
 
     def reset(self, ids: Tensor | None = None) -> None:

@@ -13,7 +13,7 @@ import torch
 from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
-VELOCITY_STAGE = mujoco.mjtStage.mjSTAGE_VEL.value
+POSITION_STAGE = mujoco.mjtStage.mjSTAGE_POS.value
 NO_STAGE = mujoco.mjtStage.mjSTAGE_NONE.value
 
 BAD_QUANTITIES = {
@@ -56,8 +56,9 @@ class CpuPhysics:
         self.qvel = _live(self._batch.bind("qvel"))
         self.ctrl = _live(self._batch.bind("ctrl"))
         self.sensordata = _live(self._batch.bind("sensordata"))
-        self.body_pos = _live(self._batch.bind("xpos"))
-        self.body_rotation = _live(self._batch.bind("xmat")).view(num_worlds, model.nbody, 3, 3)
+        self._body_pos = _live(self._batch.bind("xpos"))
+        self._body_rotation = _live(self._batch.bind("xmat")).view(num_worlds, model.nbody, 3, 3)
+        self._bodies_outdated = True
 
         # [N, kind of warning]; the engine counts up, and back to 0 when a world is reset
         self._warnings = _live(self._batch.warning)[:, :, 1]
@@ -71,13 +72,31 @@ class CpuPhysics:
     def tick(self, last: bool) -> None:
         """Advance all worlds by dt; see `Physics.tick`."""
         try:
-            self._batch.step(stage=VELOCITY_STAGE if last else NO_STAGE)
+            self._batch.step(stage=NO_STAGE)
         except SimulationError as error:  # the other worlds ran
             self._failed[torch.from_numpy(error.ids).long()] = True
+        self._bodies_outdated = True
 
     def forward(self, ids: Tensor | None = None) -> None:
-        """Bring what depends on positions and velocities up to the state of the worlds `ids`."""
-        self._batch.forward(_world_ids(ids), stage=VELOCITY_STAGE)
+        """Have what was written into the state seen by readers; see `Physics.forward`."""
+        self._bodies_outdated = True
+
+    @property
+    def body_pos(self) -> Tensor:
+        """See `Physics.body_pos`."""
+        self._bring_bodies_up_to_date()
+        return self._body_pos
+
+    @property
+    def body_rotation(self) -> Tensor:
+        """See `Physics.body_rotation`."""
+        self._bring_bodies_up_to_date()
+        return self._body_rotation
+
+    def _bring_bodies_up_to_date(self) -> None:
+        if self._bodies_outdated:
+            self._batch.forward(stage=POSITION_STAGE)
+            self._bodies_outdated = False
 
     def reset(self, ids: Tensor | None = None) -> None:
         """Put the worlds `ids` to the default state; see `Physics.reset`."""

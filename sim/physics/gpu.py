@@ -132,8 +132,9 @@ class GpuPhysics:
         self.qvel = self._state["qvel"]
         self.ctrl = self._state["ctrl"]
         self.sensordata = wp.to_torch(self._data.sensordata)
-        self.body_pos = wp.to_torch(self._data.xpos)
-        self.body_rotation = wp.to_torch(self._data.xmat)
+        self._body_pos: Tensor = wp.to_torch(self._data.xpos)
+        self._body_rotation: Tensor = wp.to_torch(self._data.xmat)
+        self._bodies_outdated = True
 
         self._compile()
         self._test()
@@ -143,18 +144,31 @@ class GpuPhysics:
     def tick(self, last: bool) -> None:
         """Advance all worlds by dt; see `Physics.tick`."""
         self._tick()
-        if last:
-            self._refresh()
+        self._bodies_outdated = True
         self._ticks_to_check -= 1
         if self._ticks_to_check <= 0 and last:
             self.check_capacity()
 
     def forward(self, ids: Tensor | None = None) -> None:
-        """Bring what depends on positions and velocities up to the state of the worlds `ids`.
+        """Have what was written into the state seen by readers; see `Physics.forward`."""
+        self._bodies_outdated = True
 
-        Of the others too: for those that were up to it already, nothing changes.
-        """
-        self._refresh()
+    @property
+    def body_pos(self) -> Tensor:
+        """See `Physics.body_pos`."""
+        self._bring_bodies_up_to_date()
+        return self._body_pos
+
+    @property
+    def body_rotation(self) -> Tensor:
+        """See `Physics.body_rotation`."""
+        self._bring_bodies_up_to_date()
+        return self._body_rotation
+
+    def _bring_bodies_up_to_date(self) -> None:
+        if self._bodies_outdated:
+            self._refresh()
+            self._bodies_outdated = False
 
     def reset(self, ids: Tensor | None = None) -> None:
         """Put the worlds `ids` to the default state; see `Physics.reset`."""

@@ -16,7 +16,7 @@ class PretendPhysics(CpuPhysics):
     def __init__(self, model, num_worlds, *_):
         super().__init__(model, num_worlds, 1)
         self.device = GPU
-        for name in ("qpos", "qvel", "ctrl", "sensordata", "body_pos", "body_rotation"):
+        for name in ("qpos", "qvel", "ctrl", "sensordata", "_body_pos", "_body_rotation"):
             setattr(self, name, there(getattr(self, name)))
 
     def forward(self, ids=None):
