@@ -3,6 +3,8 @@
 import random
 
 import pytest
+from textual import events
+from textual.geometry import Size
 from textual.widgets import ContentSwitcher
 
 from tests.tui.fake_session import FakeSession
@@ -296,6 +298,31 @@ async def test_a_failure_cannot_draw_over_the_screen(session):
         assert "[2Jcleared" in text
         assert "\nsecond [b]line[/b]" in text
         assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("key", ["1", "question_mark", "q"])
+async def test_two_sizes_at_once_end_with_the_newest_and_not_in_a_circle(session, key):
+    app, running = open_app(session)
+    async with running as pilot:
+        await pilot.press(key)
+        await pilot.pause(0.1)
+        layouts = []
+        lay_out = app.screen._screen_resized
+
+        def counted(size):
+            layouts.append(size)
+            if len(layouts) <= 20:  # a circle ends here
+                lay_out(size)
+
+        app.screen._screen_resized = counted
+        older, newest = Size(54, 47), Size(80, 24)
+        await pilot.resize_terminal(*newest)
+        for size in (older, newest, older, newest):
+            app.screen.post_message(events.Resize(size, size))
+            app.screen.call_later(lambda: None)  # two sizes in a row would become one
+        await pilot.pause(0.5)
+        assert app.screen.size == newest
+        assert len(layouts) < 12
 
 
 @pytest.mark.parametrize("size", [(59, 24), (80, 14), (40, 10), (10, 3), (1, 1)])

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Size
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -23,7 +24,21 @@ class TooSmall(Static):
         super().__init__(f"Terminal too small.\nMake it {columns}x{rows} or larger.", markup=False)
 
 
-class SizedScreen(Screen[None]):
+class FollowsTerminal(MessagePump):
+    """Mixed into a screen: no size counts but the terminal's newest.
+
+    A layout tells its screen the size it was made for, by the same event as a terminal does. While
+    two sizes are under way, each layout would thus ask for the other size again, for ever.
+    """
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Stop a size that is out of date; the newest is on its way or was here already."""
+        if event.size != self.app.size:
+            event.prevent_default()
+            event.stop()
+
+
+class SizedScreen(FollowsTerminal, Screen[None]):
     """A screen whose classes follow its size, so that its style sheet chooses the layout.
 
     Widths set one of `-tiny`, `-narrow`, `-medium` and `-wide`; heights one of `-flat`, `-low`,
@@ -61,7 +76,8 @@ class SizedScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Remember the size that the classes stand for."""
-        self._classes_for = event.size
+        if event.size == self.app.size:
+            self._classes_for = event.size
 
     def on_screen_resume(self) -> None:
         """Catch up with sizes that changed while another screen was in front."""

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from trainer.stages import Stage
 from tui.panels import Panel
+from tui.screens.base import FollowsTerminal
 
 STAGES: Mapping[Stage, str] = {
     Stage.OBSERVE: "the worlds' state becomes observations [N, O], one row a world",
@@ -28,7 +29,7 @@ STAGES: Mapping[Stage, str] = {
 """What each stage does, in a line."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(FollowsTerminal, ModalScreen[None]):
     """Closed by esc, q or ?.
 
     Args:

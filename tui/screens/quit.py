@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from trainer.telemetry import Command
+from tui.screens.base import FollowsTerminal
 from tui.screens.choices import Choices
 
 ANSWERS: tuple[tuple[str, Command | None], ...] = (
@@ -21,7 +22,7 @@ ANSWERS: tuple[tuple[str, Command | None], ...] = (
 )
 
 
-class QuitScreen(ModalScreen[Command | None]):
+class QuitScreen(FollowsTerminal, ModalScreen[Command | None]):
     """Dismissed with the command to give, or None to stay."""
 
     CSS_PATH = "quit.tcss"
