@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,7 @@ def thinned(rows: list[dict[str, float]]) -> list[dict[str, float]]:
         part = rows[point * len(rows) // POINTS : (point + 1) * len(rows) // POINTS]
         if not part:
             continue
-        entry = {"env_steps": part[-1]["env_steps"], "elapsed": part[-1]["elapsed"]}
+        entry = {"env_steps": part[-1]["env_steps"]}
         for column, tag in TAGS.items():
             values = [row[tag] for row in part if row.get(tag) is not None]
             if values:
@@ -85,7 +86,7 @@ def main() -> None:
         folder = args.runs / f"{args.preset}_{seed}"
         if not args.collect:
             train(args.preset, seed, args.steps, folder)
-        rows = read(folder)
+        rows = [row for row in read(folder) if row["env_steps"] <= (args.steps or math.inf)]
         curves += [{"seed": seed, **entry} for entry in thinned(rows)]
         last = curves[-1]
         told = ", ".join(f"{tag} {last[tag]:g}" for tag in TAGS if tag in last)

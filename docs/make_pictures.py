@@ -1,6 +1,7 @@
 """Draws docs/dashboard.svg: the dashboard of a real training, as the app itself exports it.
 
 python docs/make_pictures.py [--preset go2_flat] [--iterations 150] [--size 120x40] [--view 1]
+                             [--run-dir DIR]
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ def main() -> None:
     parser.add_argument("--size", default="120x40", help="columns x rows")
     parser.add_argument("--view", default="1", help="keys pressed before the picture")
     parser.add_argument("--output", type=Path, default=HERE / "dashboard.svg")
+    parser.add_argument("--run-dir", type=Path, help="keep the run, in this new folder")
     options = parser.parse_args()
     columns, rows = map(int, options.size.split("x"))
     device = resolve_device("auto")
     resolved = load(options.preset, ["trainer.seed=1"], device.kind)
     with tempfile.TemporaryDirectory() as folder:
-        session = new_session(resolved, device, Path(folder) / options.preset)
+        run_dir = options.run_dir or Path(folder) / options.preset
+        session = new_session(resolved, device, run_dir)
         app = DashboardApp(session)
 
         async def draw(pilot: Pilot[Any]) -> None:
