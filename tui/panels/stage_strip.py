@@ -119,7 +119,7 @@ A pause takes effect at the next boundary between two stages; the line below say
         for width, spent in zip(widths, seconds, strict=True):
             share = percent(spent / total if total > 0 else float("nan"), 4).lstrip().rjust(3)
             text = f"{share} {short_seconds(spent, 7).replace(' ', ''):>5}"
-            if total <= 0 or width < len(text):
+            if total <= 0 or width <= len(text):
                 text = share if total > 0 else "-"
             spans.append(Span(pad(text.center(width), width), Role.MUTED))
         return tuple(spans)

@@ -9,6 +9,7 @@ from textual.widgets import Static
 
 from trainer.telemetry import RunState, Snapshot
 from tui.draw.numbers import plural
+from tui.draw.spans import Charset, ascii_text
 
 
 class ViewBar(Static):
@@ -17,13 +18,14 @@ class ViewBar(Static):
     def __init__(self, views: tuple[str, ...], id: str | None = None) -> None:
         super().__init__(id=id)
         self._views = views
-        self._shown: tuple[str, bool] | None = None
+        self._shown: tuple[str, bool, int] | None = None
 
     def show(self, view: str, *, failed: bool) -> None:
         """Mark `view`; a failed run has one view more."""
-        if self._shown == (view, failed):
+        shown = (view, failed, self.size.width)
+        if self._shown == shown:
             return
-        self._shown = (view, failed)
+        self._shown = shown
         tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
         if failed:
             tabs["failure"] = "8 Failure"
@@ -38,8 +40,11 @@ def tab_line(tabs: Mapping[str, str], marked: str, width: int) -> Content:
     Args:
         tabs: name and text of each.
         marked: name of the one on show.
-        width: cells there are; gaps shrink where the row would be longer.
+        width: cells there are; where the row would be longer gaps shrink, then only the marked
+            tab keeps more than its number.
     """
+    if width and sum(len(text) + 1 for text in tabs.values()) + 1 > width:
+        tabs = {name: text if name == marked else text[:1] for name, text in tabs.items()}
     needed = sum(len(text) for text in tabs.values()) + 2 * len(tabs)
     gap = " " * (2 if needed <= width or not width else 1)
     line, before = Content(""), gap[1:]
@@ -63,6 +68,8 @@ class StatusLine(Static):
     def show(self, snapshot: Snapshot, view: str, *, leaving: bool) -> None:
         """Say it for this snapshot."""
         text, style = status(snapshot, view, leaving=leaving)
+        if getattr(self.app, "charset", None) is Charset.ASCII:
+            text = ascii_text(text)
         if text != self._text:
             self._text = text
             self.update(Content.styled(text, style))
