@@ -20,9 +20,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from trainer.telemetry import Command, SessionView, Snapshot
+from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
-from tui.theme import DARK, LIGHT, default_theme
+from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
     from presets.schema import Preset
@@ -61,6 +62,16 @@ class DashboardApp(App[int]):
     """
 
     TITLE = "ppo-tui"
+    CSS = """
+    DashboardApp.-ascii #left, DashboardApp.-ascii #right, DashboardApp.-ascii #dialog,
+    DashboardApp.-ascii HelpScreen #page, DashboardApp.-ascii OutputTail {
+        border: ascii $primary !important;
+    }
+    DashboardApp.-ascii DashboardScreen.-middle #overview-rollout,
+    DashboardApp.-ascii DashboardScreen.-high #overview-rollout {
+        border: ascii $foreground 25% !important;
+    }
+    """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "request_quit", "Quit", show=False, priority=True),
@@ -79,6 +90,8 @@ class DashboardApp(App[int]):
         self.session: RunnableSession | None = None
         self.gave_up = False
         """Whether the session was left behind, still busy."""
+        self.charset = default_charset()
+        """What every panel draws with."""
         self._first_session = session
         self._menu = menu
         self._fps = fps
@@ -105,6 +118,7 @@ class DashboardApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the first screen and begin to look at the session."""
+        self.set_class(self.charset is Charset.ASCII, "-ascii")
         self._listen_to_signals()
         self.set_interval(1 / self._frame_rate(), self._look)
         self._hurry_timer = self.set_interval(HURRY[0], self._look_again, pause=True)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
+from tui.draw.spans import Charset
+
 DARK = Theme(
     name="ppo-tui-dark",
     primary="#7aa2c8",
@@ -35,6 +37,18 @@ LIGHT = Theme(
     error="#a83232",
     dark=False,
 )
+
+
+def default_charset(environment: Mapping[str, str] = os.environ) -> Charset:
+    """Choose what the terminal can show: by its locale, and by the font of the Linux console.
+
+    A locale that is not set says nothing of the terminal; most of them show braille.
+    """
+    names = (environment.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    locale = next((name for name in names if name), "UTF-8")
+    if "UTF8" not in locale.upper().replace("-", ""):
+        return Charset.ASCII
+    return Charset.BLOCK if environment.get("TERM") == "linux" else Charset.BRAILLE
 
 
 def default_theme(environment: Mapping[str, str] = os.environ) -> str:

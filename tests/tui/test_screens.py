@@ -13,6 +13,7 @@ from presets.schema import Preset
 from tests.tui.fake_session import FakeSession, run_info
 from trainer.telemetry import EventLog, Failure, RunState, Snapshot
 from tui.app import DashboardApp
+from tui.draw.spans import Charset
 from tui.farewell import farewell
 from tui.screens.base import TooSmall
 from tui.screens.choices import Choices
@@ -21,7 +22,7 @@ from tui.screens.menu import MenuScreen
 from tui.screens.output import last_lines
 from tui.screens.preset_text import Sizes, command_line, preset_text, short
 from tui.screens.status import status, tab_line
-from tui.theme import DARK, LIGHT, default_theme
+from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 WALKER = {
     "name": "walker",
@@ -260,6 +261,27 @@ def test_tabs_do_not_move_with_the_mark(width, marked):
     places = {line.index("D view") for line in lines.values()}
     assert len(places) == 1
     assert f"[{marked.upper()} view]" in lines[marked]
+
+
+def test_where_tabs_do_not_fit_only_the_marked_one_has_its_name():
+    tabs = {"a": "1 A view", "b": "2 B view", "z": "3 Z view"}
+    assert str(tab_line(tabs, "b", 20)).split() == ["1", "[2", "B", "view]", "3"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "charset"),
+    [
+        ({}, Charset.BRAILLE),
+        ({"LANG": "de_DE.UTF-8", "TERM": "xterm-256color"}, Charset.BRAILLE),
+        ({"LC_CTYPE": "C.utf8"}, Charset.BRAILLE),
+        ({"LANG": "en_US.UTF-8", "TERM": "linux"}, Charset.BLOCK),
+        ({"LANG": "C"}, Charset.ASCII),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, Charset.ASCII),
+        ({"LANG": "en_US.ISO-8859-1"}, Charset.ASCII),
+    ],
+)
+def test_the_characters_follow_locale_and_terminal(environment, charset):
+    assert default_charset(environment) is charset
 
 
 def test_the_farewell_says_how_it_ended_and_where_it_lies():

@@ -185,10 +185,11 @@ def ascii_only(line: Line) -> Line:
     """Replace every character that is not ASCII by one that is, cell by cell."""
     if all(span.text.isascii() for span in line):
         return line
-    return tuple(Span(_to_ascii(span.text), span.role) for span in line)
+    return tuple(Span(ascii_text(span.text), span.role) for span in line)
 
 
-def _to_ascii(text: str) -> str:
+def ascii_text(text: str) -> str:
+    """Replace every character of a text that is not ASCII by one that is, cell by cell."""
     text = text.translate(_ASCII)
     if text.isascii():
         return text

@@ -55,7 +55,7 @@ class MenuScreen(SizedScreen):
     CSS_PATH = "menu.tcss"
     AUTO_FOCUS = "#presets"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "start", "Start training", priority=True),
+        Binding("enter", "start", "Start training", key_display="enter", priority=True),
         Binding("n", "edit('worlds')", "N worlds", priority=True),
         Binding("t", "edit('steps')", "T steps", priority=True),
         Binding("r", "reset", "Preset's own N, T", priority=True),
@@ -85,7 +85,7 @@ class MenuScreen(SizedScreen):
             id="sizes",
         )
         return [
-            Static(f"ppo-tui  ·  {self._device}", id="title", markup=False),
+            Static(f"ppo-tui  {self._device}", id="title", markup=False),
             Horizontal(
                 Vertical(Choices(self._names, id="presets"), id="left"),
                 Vertical(

@@ -17,7 +17,7 @@ TAIL_BYTES = 16_384
 class OutputTail(Static):
     """The last lines of `log.txt`."""
 
-    BORDER_TITLE = "output of libraries · log.txt"
+    BORDER_TITLE = "output of libraries: log.txt"
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
