@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -121,7 +121,7 @@ class EnvConfig(Settings):
     the tables of terms below are the task."""
     params: Mapping[str, FiniteFloat] | None = None
     """Numbers of the direct task, by name; its own defaults where unset."""
-    num_envs: PositiveInt = 4096
+    num_envs: Annotated[int, Field(ge=1, le=1_048_576)] = 4096
     """N: worlds simulated side by side."""
     physics_dt: PositiveFloat = 0.005
     """Seconds of one physics tick; smaller is more exact and costs more ticks."""

@@ -7,6 +7,7 @@ moment leaves the last good one. A disk that fills up or goes read-only never st
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import json
 import math
 import os
@@ -176,8 +177,12 @@ class RunDir:
 
     def _append(self, path: Path, line: Mapping[str, Any]) -> None:
         try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            with path.open("ab", buffering=0) as file:
+                end = file.seek(0, os.SEEK_END)
+                text = (json.dumps(line) + "\n").encode()
+                if file.write(text) != len(text):  # the disk took only a part
+                    file.truncate(end)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self._report(path, error)
 

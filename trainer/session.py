@@ -6,6 +6,7 @@ even imported before it starts. Others read snapshots and give commands, and nev
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import queue
@@ -32,6 +33,7 @@ from trainer.telemetry import (
     RolloutView,
     RunState,
     Snapshot,
+    TensorSummary,
 )
 from trainer.threads import let_torch_threads_sleep
 
@@ -198,15 +200,10 @@ class Session:
     def _run(self) -> None:
         let_torch_threads_sleep()
         try:
-            self._write_status()  # from now on the folder is taken
-            self._publish(progress="importing torch")
-            self._build()
-            self._train()
+            how = self._train_until_the_end()
             self._save_boundary()
-            self._end(RunState.FINISHED, "finished")
-        except StopRequested:
-            self._save_boundary()
-            self._end(RunState.FINISHED, "stopped")
+            self._require_saved()
+            self._end(how)
         except BaseException as error:  # the thread's last chance to say what happened
             self._fail(error)
         finally:
@@ -214,6 +211,17 @@ class Session:
                 self._trainer.env.close()
             for rows in self._followers:
                 rows.put(None)
+
+    def _train_until_the_end(self) -> str:
+        """Build and train; returns how it ended."""
+        try:
+            self._write_status()  # from now on the folder is taken
+            self._publish(progress="importing torch")
+            self._build()
+            self._train()
+        except StopRequested:
+            return "stopped"
+        return "finished"
 
     def _build(self) -> None:
         from trainer.loop import Trainer  # imports torch
@@ -329,16 +337,19 @@ class Session:
         if self._boundary_state is not None:
             self._keeper.save(self._boundary_state)
 
+    def _require_saved(self) -> None:
+        """Fail a run whose last iterations are nowhere: nobody may believe them safe."""
+        state = self._boundary_state
+        if state is not None and (lost := state["completed_iterations"] - self._keeper.newest):
+            raise OSError(
+                f"the last {_iterations(lost)} could not be saved in "
+                f"{self.run_dir.checkpoints}: is the disk full, or the folder read-only?"
+            )
+
     # Pausing.
 
     def _paused(self) -> None:
-        from trainer.tensors import stage_tensors, summarize
-
-        assert self._trainer is not None
-        stage = self._position.stage
-        self._look_at_rollout(even_if_recent=True)
-        tensors = tuple(summarize(entry) for entry in stage_tensors(self._trainer, stage))
-        self._publish(state=RunState.PAUSED, tensors=tensors)
+        self._publish(state=RunState.PAUSED, tensors=self._look_closely())
 
     def _resumed(self) -> None:
         self._publish(state=RunState.RUNNING, tensors=())
@@ -371,6 +382,15 @@ class Session:
             self._rollout_view = rollout_view(self._trainer.rollout, self._position.step)
             self._rollout_view_time = now
 
+    def _look_closely(self) -> tuple[TensorSummary, ...]:
+        """Publish the rollout as it is, and describe the tensors of the present stage."""
+        from trainer.tensors import stage_tensors, summarize
+
+        assert self._trainer is not None
+        self._look_at_rollout(even_if_recent=True)
+        entries = stage_tensors(self._trainer, self._position.stage)
+        return tuple(summarize(entry) for entry in entries)
+
     def _record(self, kind: str, text: str) -> None:
         self.run_dir.append_event(self.events.add(kind, text))
 
@@ -383,9 +403,10 @@ class Session:
             status(self._snapshot, self._preset, self._config.num_iterations, self._keeper)
         )
 
-    def _end(self, state: RunState, text: str) -> None:
-        self._record("end", f"{text} after {self._snapshot.completed_iterations} iterations")
-        self._publish(state=state, tensors=())
+    def _end(self, how: str) -> None:
+        done = self._snapshot.completed_iterations
+        self._record("end", f"{how} after {_iterations(done)}")
+        self._publish(state=RunState.FINISHED, tensors=())
         self._write_status()
 
     def _fail(self, error: BaseException) -> None:
@@ -395,9 +416,16 @@ class Session:
         iteration = self._position.iteration + 1
         message = f"{type(error).__name__}: {error}"
         self.run_dir.append_log(trace)
+        tensors: tuple[TensorSummary, ...] = ()
         if self._trainer is not None:
             self._save_boundary()
+            with contextlib.suppress(Exception):  # a picture of the ruins, if there can be one
+                tensors = self._look_closely()
         self._record("error", f"{message} (iteration {iteration})")
         failure = Failure(message, trace, stage, iteration)
-        self._publish(state=RunState.FAILED, failure=failure, tensors=(), progress="")
+        self._publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
         self._write_status()
+
+
+def _iterations(number: int) -> str:
+    return f"{number} iteration{'' if number == 1 else 's'}"

@@ -104,7 +104,10 @@ def _targets(trainer: Trainer) -> Iterator[NamedTensor]:
 
 
 def _sample(trainer: Trainer) -> Iterator[NamedTensor]:
-    """The shuffled copy, of which mini-batch k is rows k M to (k + 1) M."""
+    """The rollout, and its shuffled copy, of which mini-batch k is rows k M to (k + 1) M."""
+    yield from _store(trainer)
+    yield NamedTensor("rollout.advantages", "[T,N,1]", trainer.rollout.advantages)
+    yield NamedTensor("rollout.returns", "[T,N,1]", trainer.rollout.returns)
     if (shuffled := trainer.mini_batches) is None:
         return
     yield NamedTensor("permutation", "[B]", shuffled.permutation)

@@ -167,3 +167,41 @@ def test_the_runs_of_a_preset_are_listed_oldest_first(tmp_path, monkeypatch):
         "2026-01-01_00-00-00_x",
         "2026-02-01_00-00-00",
     ]
+
+
+def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path, monkeypatch):
+    run = RunDir.create(tmp_path / "r", "")
+    told: list[str] = []
+    run.on_trouble = told.append
+    run.append_metrics(1, 96, 1.0, {})
+    whole = run.metrics.read_bytes()
+    opened = type(run.metrics).open
+
+    def nearly_full(path, *args, **kwargs):
+        file = opened(path, *args, **kwargs)
+        return HalfWriter(file) if path == run.metrics else file
+
+    monkeypatch.setattr(type(run.metrics), "open", nearly_full)
+    run.append_metrics(2, 192, 2.0, {})
+    monkeypatch.undo()
+    assert run.metrics.read_bytes() == whole
+    assert "No space left" in told[0]
+
+
+class HalfWriter:
+    """A file on a disk that has room for half of what is written."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def write(self, data):
+        return self.file.write(data[: len(data) // 2])
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)

@@ -297,3 +297,28 @@ def test_the_stored_action_is_the_sample_whatever_the_env_receives(start):
     assert session.join(10)
     assert max(float(action.abs().max()) for action in env.actions_seen) <= 0.01
     assert float(session._trainer.rollout.actions.abs().max()) > 0.1
+
+
+def test_a_run_whose_end_cannot_be_saved_does_not_end_as_finished(start):
+    session = start(LONG, first=Command.PAUSE)
+    wait_for(session, lambda now: now.state is RunState.PAUSED and now.tensors)
+    step(session, Command.STEP_ITERATION)
+    session.run_dir.checkpoints.rmdir()
+    session.run_dir.checkpoints.touch()  # a file where the folder was
+    session.command(Command.STOP_NOW)
+    assert session.join(10)
+    snapshot = session.snapshot()
+    assert snapshot.state is RunState.FAILED
+    assert "the last 1 iteration could not be saved" in snapshot.failure.message
+
+
+def test_the_tensors_of_the_stage_that_failed_can_be_looked_at(start):
+    class Infinite(ToyEnv):
+        def step(self, actions):
+            feedback = super().step(actions)
+            feedback.reward[2] = float("inf")
+            return feedback
+
+    session = start(env=Infinite)
+    assert session.join(10)
+    assert any(entry.inf for entry in session.snapshot().tensors)
