@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from trainer.telemetry import Command
 from tui.app import DashboardApp
 
 HERE = Path(__file__).parent
+FONT_FROM_THE_WEB = re.compile(r"\s*@font-face\s*\{[^}]*\}")
+"""What a picture would fetch when it is looked at; the viewer's own monospace font serves."""
 
 
 def main() -> None:
@@ -64,7 +67,8 @@ async def picture(
         pilot.app.simulate_key(key)
         await pilot.pause(0.5)
     await pilot.pause(1.0)
-    output.write_text(pilot.app.export_screenshot(title="ppo-tui"), encoding="utf-8")
+    picture = pilot.app.export_screenshot(title="ppo-tui")
+    output.write_text(FONT_FROM_THE_WEB.sub("", picture), encoding="utf-8")
     session.command(Command.STOP_NOW)
     session.join()
     pilot.app.exit(0)
