@@ -37,6 +37,39 @@ class Nobody:
         """Forget it."""
 
 
+class BodiesWhenRead:
+    """The half of an engine that knows where the bodies are, for those who read it."""
+
+    _body_pos: Tensor
+    _body_rotation: Tensor
+    _bodies_outdated = True
+
+    @property
+    def body_pos(self) -> Tensor:
+        """See `Physics.body_pos`."""
+        self._bring_bodies_up_to_date()
+        return self._body_pos
+
+    @property
+    def body_rotation(self) -> Tensor:
+        """See `Physics.body_rotation`."""
+        self._bring_bodies_up_to_date()
+        return self._body_rotation
+
+    def forward(self, ids: Tensor | None = None) -> None:
+        """See `Physics.forward`."""
+        self._bodies_outdated = True
+
+    def _bring_bodies_up_to_date(self) -> None:
+        if self._bodies_outdated:
+            self._compute_bodies()
+            self._bodies_outdated = False
+
+    def _compute_bodies(self) -> None:
+        """Write `_body_pos` and `_body_rotation` of all worlds; an engine says how."""
+        raise NotImplementedError
+
+
 class Physics(Protocol):
     """N worlds of one model, advanced together, tick by tick.
 

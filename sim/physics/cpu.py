@@ -13,6 +13,8 @@ import torch
 from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
+from sim.physics.base import BodiesWhenRead
+
 POSITION_STAGE = mujoco.mjtStage.mjSTAGE_POS.value
 NO_STAGE = mujoco.mjtStage.mjSTAGE_NONE.value
 
@@ -28,7 +30,7 @@ BAD_QUANTITIES = {
 """MuJoCo's warnings by the quantity that each is about, in the order a tick meets them."""
 
 
-class CpuPhysics:
+class CpuPhysics(BodiesWhenRead):
     """`sim.physics.base.Physics` on `mujoco.batch.Batch`.
 
     Tensors are float64 views of the engine's own arrays; nothing is copied. The default state is
@@ -58,7 +60,6 @@ class CpuPhysics:
         self.sensordata = _live(self._batch.bind("sensordata"))
         self._body_pos = _live(self._batch.bind("xpos"))
         self._body_rotation = _live(self._batch.bind("xmat")).view(num_worlds, model.nbody, 3, 3)
-        self._bodies_outdated = True
 
         # [N, kind of warning]; the engine counts up, and back to 0 when a world is reset
         self._warnings = _live(self._batch.warning)[:, :, 1]
@@ -77,26 +78,8 @@ class CpuPhysics:
             self._failed[torch.from_numpy(error.ids).long()] = True
         self._bodies_outdated = True
 
-    def forward(self, ids: Tensor | None = None) -> None:
-        """Have what was written into the state seen by readers; see `Physics.forward`."""
-        self._bodies_outdated = True
-
-    @property
-    def body_pos(self) -> Tensor:
-        """See `Physics.body_pos`."""
-        self._bring_bodies_up_to_date()
-        return self._body_pos
-
-    @property
-    def body_rotation(self) -> Tensor:
-        """See `Physics.body_rotation`."""
-        self._bring_bodies_up_to_date()
-        return self._body_rotation
-
-    def _bring_bodies_up_to_date(self) -> None:
-        if self._bodies_outdated:
-            self._batch.forward(stage=POSITION_STAGE)
-            self._bodies_outdated = False
+    def _compute_bodies(self) -> None:
+        self._batch.forward(stage=POSITION_STAGE)
 
     def reset(self, ids: Tensor | None = None) -> None:
         """Put the worlds `ids` to the default state; see `Physics.reset`."""

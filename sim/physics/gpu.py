@@ -10,7 +10,7 @@ import mujoco
 import torch
 from torch import Tensor
 
-from sim.physics.base import Listener, Nobody, PhysicsError
+from sim.physics.base import BodiesWhenRead, Listener, Nobody, PhysicsError
 from sim.physics.capacity import Capacity, colliding_pairs, initial_capacity
 from sim.physics.compiling import telling_of_kernels
 from sim.physics.graph import Recorded, Stream
@@ -67,7 +67,7 @@ WITHOUT_CONSTANTS = {
 """Model fields from which no constant follows."""
 
 
-class GpuPhysics:
+class GpuPhysics(BodiesWhenRead):
     """`sim.physics.base.Physics` on MuJoCo Warp.
 
     Tensors are float32 views of Warp's arrays; nothing is copied. The default state is the model's
@@ -134,7 +134,6 @@ class GpuPhysics:
         self.sensordata = wp.to_torch(self._data.sensordata)
         self._body_pos: Tensor = wp.to_torch(self._data.xpos)
         self._body_rotation: Tensor = wp.to_torch(self._data.xmat)
-        self._bodies_outdated = True
 
         self._compile()
         self._test()
@@ -149,26 +148,8 @@ class GpuPhysics:
         if self._ticks_to_check <= 0 and last:
             self.check_capacity()
 
-    def forward(self, ids: Tensor | None = None) -> None:
-        """Have what was written into the state seen by readers; see `Physics.forward`."""
-        self._bodies_outdated = True
-
-    @property
-    def body_pos(self) -> Tensor:
-        """See `Physics.body_pos`."""
-        self._bring_bodies_up_to_date()
-        return self._body_pos
-
-    @property
-    def body_rotation(self) -> Tensor:
-        """See `Physics.body_rotation`."""
-        self._bring_bodies_up_to_date()
-        return self._body_rotation
-
-    def _bring_bodies_up_to_date(self) -> None:
-        if self._bodies_outdated:
-            self._refresh()
-            self._bodies_outdated = False
+    def _compute_bodies(self) -> None:
+        self._refresh()
 
     def reset(self, ids: Tensor | None = None) -> None:
         """Put the worlds `ids` to the default state; see `Physics.reset`."""
