@@ -113,8 +113,6 @@ class Scene:
 
     def commit(self, ids: Tensor) -> None:
         """Make all readings of the worlds `ids` (sorted) describe what was written into them."""
-        if len(ids) == 0:
-            return
         self.physics.forward(ids)
 
     def bad_worlds(self) -> tuple[Tensor, dict[int, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from enum import IntEnum, StrEnum
 
@@ -131,30 +130,25 @@ class StageGate:
             self._woken = True
             self._condition.notify_all()
 
-    def passing(self, stage: Stage, *, phase_ends: bool) -> float:
+    def passing(self, stage: Stage, *, phase_ends: bool) -> None:
         """Pass the boundary behind `stage`, or wait there.
 
         Args:
             stage: the stage that has just ended.
             phase_ends: whether the next stage belongs to the other phase.
 
-        Returns:
-            Seconds spent waiting, so that timings can leave them out.
-
         Raises:
             StopRequested: the run must end now.
         """
-        if not self._busy:
-            return 0.0
-        return self._wait_here(stage, phase_ends)
+        if self._busy:
+            self._wait_here(stage, phase_ends)
 
-    def _wait_here(self, stage: Stage, phase_ends: bool) -> float:
-        started = time.perf_counter()
+    def _wait_here(self, stage: Stage, phase_ends: bool) -> None:
         with self._condition:
             if self._stop:
                 raise StopRequested
             if not self._closes(stage, phase_ends):
-                return 0.0
+                return
             self._mode = GateMode.PAUSE
             self._paused_behind = stage
             self._woken = False
@@ -162,7 +156,6 @@ class StageGate:
         while self._sleep():
             self._on_wake()
         self._on_resume()
-        return time.perf_counter() - started
 
     def _sleep(self) -> bool:
         """Wait for a reason to wake; True: look what it is and sleep on, False: run on."""

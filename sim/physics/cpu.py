@@ -68,7 +68,6 @@ class CpuPhysics(BodiesWhenRead):
         self._bad_quantities: dict[int, str] = {}
         self._fields: dict[str, Tensor] = {}
         self.reset()
-        self.forward()
 
     def tick(self, last: bool) -> None:
         """Advance all worlds by dt; see `Physics.tick`."""

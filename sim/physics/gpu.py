@@ -138,7 +138,6 @@ class GpuPhysics(BodiesWhenRead):
         self._compile()
         self._test()
         self.reset()
-        self.forward()
 
     def tick(self, last: bool) -> None:
         """Advance all worlds by dt; see `Physics.tick`."""
