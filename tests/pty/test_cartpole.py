@@ -34,22 +34,35 @@ def start(tmp_path):
         terminal.__exit__()
 
 
+def place(terminal):
+    """Where the loop is paused, as the strip says it: no two boundaries in a row say the same."""
+    return re.search(r"paused behind (\w+) · next \w+ .*?(?=\s{3,}|\n)", terminal.text)
+
+
+def step(terminal, key):
+    """Press a stepping key and wait until the loop is paused somewhere else; names the stage."""
+    terminal.wait_until(lambda: place(terminal), 20, "a pause")
+    before = place(terminal)[0]
+    terminal.send(key)
+    terminal.wait_until(
+        lambda: (now := place(terminal)) and now[0] != before, 20, f"a pause after {before!r}"
+    )
+    return place(terminal)[1]
+
+
 def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_path):
     terminal = start("run", "cartpole", *SMALL, "--run-dir", "run")
     terminal.wait_for("RUNNING", timeout=120)
     terminal.send(" ")
     terminal.wait_for("PAUSED behind")
-    terminal.send(">")
-    terminal.wait_for("PAUSED behind fresh")
+    assert step(terminal, ">") == "fresh"
     names = [stage.label for stage in Stage]
     collect = names[:3]
     # Two steps of the rollout, then the update: two mini-batches in one epoch.
     for name in [*collect, *collect, "targets", "sample", "optimize", "optimize", "fresh"]:
-        terminal.send(".")
-        terminal.wait_for(f"PAUSED behind {name}", timeout=20)
-        terminal.read(0.05)
-    terminal.send("p")
-    terminal.wait_for("PAUSED behind store", timeout=20)  # the whole collection
+        assert step(terminal, ".") == name
+    assert step(terminal, "p") == "store"  # the whole collection
+    terminal.wait_for("PAUSED behind store", timeout=20)
     terminal.send("t")
     terminal.wait_for("tensors behind store", timeout=20)
     assert "[T,N,O_policy]" in terminal.text
