@@ -1,0 +1,30 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PresetName = Annotated[
+    str, typer.Argument(metavar="PRESET", help="Name of a preset, or path of a .toml file.")
+]
+DeviceChoice = Annotated[
+    str, typer.Option("--device", help="auto, cpu, cuda or cuda:i.", metavar="DEVICE")
+]
+NumEnvs = Annotated[int | None, typer.Option("--num-envs", help="N, the number of worlds.")]
+Iterations = Annotated[
+    int | None, typer.Option("--iterations", help="Iterations of the whole run.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed; one is drawn where unset.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change any key; can be given many times."),
+]
+Terms = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--terms", metavar="FILE", help="Python file with terms of your own; see docs/new_task.md."
+    ),
+]

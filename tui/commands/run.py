@@ -1,0 +1,84 @@
+"""The command `run`: train a preset."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tui.commands.options import (
+    DeviceChoice,
+    Iterations,
+    NumEnvs,
+    PresetName,
+    Seed,
+    Settings,
+    Terms,
+)
+from tui.commands.refusing import refuse, refusing_bad_input
+from tui.commands.terminal import has_screen
+
+
+def run(
+    preset: PresetName,
+    device: DeviceChoice = "auto",
+    num_envs: NumEnvs = None,
+    iterations: Iterations = None,
+    seed: Seed = None,
+    settings: Settings = None,
+    terms: Terms = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Print a line an iteration, no full screen.")
+    ] = False,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option("--run-dir", metavar="DIR", help="The run's own folder, new or empty."),
+    ] = None,
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
+    ] = "",
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Go on with a run: its folder, its name under runs/PRESET/, or latest.",
+        ),
+    ] = None,
+) -> None:
+    """Train a preset, with a dashboard if there is a terminal."""
+    check_folder_name(name, run_dir, resume)
+    with refusing_bad_input():
+        from presets.build import new_session, resolve_device
+        from presets.loader import load
+
+        chosen = resolve_device(device)
+        flags = {"--num-envs": num_envs, "--iterations": iterations, "--seed": seed}
+        if resume is not None:
+            from presets.resume import resumed_session
+
+            session = resumed_session(preset, resume, chosen, settings or (), flags, terms or ())
+        else:
+            resolved = load(preset, settings or (), chosen.kind, flags, terms or ())
+            session = new_session(resolved, chosen, run_dir, name)
+    if headless or not has_screen():
+        from tui.headless import run_headless
+
+        raise typer.Exit(run_headless(session))
+    from tui.app import run_dashboard
+
+    raise typer.Exit(run_dashboard(session))
+
+
+def check_folder_name(name: str, run_dir: Path | None, resume: str | None = None) -> None:
+    """Refuse a --name that is no part of a folder's name, or options that name the folder twice."""
+    if resume is not None and (name or run_dir is not None):
+        given = f"--name {name}" if name else f"--run-dir {run_dir}"
+        refuse([f"--resume {resume} goes on in that run's own folder; leave out {given}"])
+    if name and run_dir is not None:
+        refuse([f"--name {name} and --run-dir {run_dir} both name the folder; give one of them"])
+    if not re.fullmatch(r"[\w.+-]*", name):
+        refuse([f"--name {name}: must be letters, digits, and any of . _ + -"])
