@@ -9,16 +9,14 @@ from typing import Any, NamedTuple
 
 from presets.build import Device, build_env, notes_on
 from presets.loader import Resolved, differences, filed_under, load, to_toml
-from presets.problems import PresetError, did_you_mean, locate
+from presets.problems import PresetError, locate
+from presets.runs import LATEST, find_run, runs
 from presets.toml import format_key, format_value
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
-from trainer.rundir import RUNS, RunDir, RunDirError, runs_of, writer
+from trainer.rundir import RUNS, RunDir, RunDirError, writer
 from trainer.session import Session
 from trainer.threads import let_torch_threads_sleep
-
-LATEST = "latest"
-"""Stands for the newest run that has a readable checkpoint."""
 
 CHANGEABLE = ("trainer.num_iterations", "trainer.save_interval", "trainer.keep_checkpoints")
 """Keys that may differ from the run's own: they change nothing that is learnt."""
@@ -104,19 +102,7 @@ def resumed_session(
 
 def _named_run(preset: str, run: str) -> Found:
     """Find a run by its folder, or by its name among the preset's runs."""
-    folder = next(
-        (path for path in (Path(run), RUNS / preset / run) if run and path.is_dir()), None
-    )
-    if folder is None:
-        if Path(run).is_file():
-            raise PresetError([f"--resume {run}: is a file; give the run's folder"])
-        known = [path.name for path in runs_of(preset)]
-        hint = did_you_mean(run, known)
-        if not hint:
-            hint = f"; the newest: {known[-1]}" if known else f"; {RUNS / preset} holds none"
-        raise PresetError([f'--resume {run}: no run "{run}"{hint}'])
-    if not (folder / "config.toml").is_file():
-        raise PresetError([f"--resume {folder}: holds no run, there is no config.toml"])
+    folder = find_run(run, preset, "--resume")
     _refuse_busy(folder)
     newest = _newest_checkpoint(folder)
     if newest.path is None:
@@ -127,7 +113,7 @@ def _named_run(preset: str, run: str) -> Found:
 def _newest_run(preset: str) -> Found:
     """Find the newest run of a preset that has a readable checkpoint."""
     passed_over: list[str] = []
-    for folder in reversed(runs_of(preset)):
+    for folder in runs(preset):
         _refuse_busy(folder)
         newest = _newest_checkpoint(folder)
         passed_over += newest.unreadable

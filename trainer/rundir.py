@@ -202,11 +202,6 @@ def default_path(preset: str, name: str, now: dt.datetime | None = None) -> Path
     return path
 
 
-def runs_of(preset: str) -> list[Path]:
-    """The runs of a preset under `RUNS`, oldest first."""
-    return sorted(path.parent for path in (RUNS / preset).glob("*/config.toml"))
-
-
 def process_start(pid: int) -> int | None:
     """When a process started, in the kernel's ticks since boot; None if none of this number runs.
 

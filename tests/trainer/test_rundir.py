@@ -12,7 +12,6 @@ from trainer.rundir import (
     RunDirError,
     default_path,
     process_start,
-    runs_of,
     writer,
 )
 from trainer.telemetry import Event
@@ -155,18 +154,6 @@ def test_a_process_that_is_dead_and_not_yet_waited_for_is_no_writer(tmp_path):
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert process_start(child.pid) is None
     child.communicate()
-
-
-def test_the_runs_of_a_preset_are_listed_oldest_first(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert runs_of("toy") == []
-    for name in ("2026-02-01_00-00-00", "2026-01-01_00-00-00_x", "not_a_run"):
-        RunDir.create(tmp_path / "runs" / "toy" / name, "")
-    (tmp_path / "runs/toy/not_a_run/config.toml").unlink()
-    assert [path.name for path in runs_of("toy")] == [
-        "2026-01-01_00-00-00_x",
-        "2026-02-01_00-00-00",
-    ]
 
 
 def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path, monkeypatch):
