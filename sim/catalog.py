@@ -25,6 +25,7 @@ __all__ = [
     "TermSignature",
     "check_terms",
     "names",
+    "robot_parts",
     "signature",
 ]
 
@@ -182,7 +183,7 @@ def _check_reference(
     elif annotation == "RewardName" and value not in config.rewards:
         yield Problem(path, f"there is no reward term '{value}'", tuple(config.rewards))
     elif annotation in PARTS and value != "ALL" and config.robot in ROBOTS:
-        parts = _parts(config.robot)[annotation]
+        parts = robot_parts(config.robot)[annotation]
         try:
             found = match_names(cast("str | list[str]", value), parts, PARTS[annotation])
             if annotation == "Body" and len(found) > 1:
@@ -213,7 +214,7 @@ def _has_floor(robot: str) -> bool:
 
 
 @functools.cache
-def _parts(robot: str) -> Mapping[str, tuple[str, ...]]:
+def robot_parts(robot: str) -> Mapping[str, tuple[str, ...]]:
     """Names of a robot's joints, bodies and sensed bodies, by the type that picks them."""
     root = ElementTree.parse(ROBOTS[robot].mjcf).getroot()
     bodies = [body.get("name", "") for body in root.iter("body")]

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from sim.actuators import Actuator
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A robot whose left and right are alike: what a mirror on its x-z plane shows."""
+
+    twins: Mapping[str, str]
+    """First letters of the names on the left, and of their twins on the right."""
+    reversed_joints: str
+    """Pattern of the joints that turn the other way in the mirror: those about x or z."""
+
+    def twin(self, name: str) -> str:
+        """The joint or body that stands in the mirror where `name` does; itself in the middle."""
+        for pair in self.twins.items():
+            for one, other in (pair, pair[::-1]):
+                if name.startswith(one):
+                    return other + name.removeprefix(one)
+        return name
+
+    def joint_sign(self, name: str) -> float:
+        """-1 for a joint that turns the other way in the mirror, else 1."""
+        return -1.0 if re.fullmatch(self.reversed_joints, name) else 1.0
 
 
 @dataclass(frozen=True)
@@ -30,3 +54,5 @@ class RobotDescription:
     """Part of a joint's range, about its middle, that the soft limits leave."""
     delay_ticks: int = 0
     """Physics ticks by which the motors receive their targets late."""
+    sides: Sides | None = None
+    """How left and right are exchanged; None where the robot is no mirror image of itself."""

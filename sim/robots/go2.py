@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sim.actuators import DCMotor
-from sim.robots.description import RobotDescription
+from sim.robots.description import RobotDescription, Sides
 
 LEGS = ("FL", "FR", "RL", "RR")
 """Front left, front right, rear left, rear right."""
@@ -26,4 +26,5 @@ GO2 = RobotDescription(
         velocity_limit=30.0,
     ),
     soft_joint_pos_limit_factor=0.9,
+    sides=Sides(twins={"FL_": "FR_", "RL_": "RR_"}, reversed_joints=".*_hip_joint"),
 )
