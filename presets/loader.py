@@ -21,6 +21,8 @@ from presets.problems import PresetError, did_you_mean, locate, sentences
 from presets.schema import Preset
 from presets.toml import Path, format_key, format_table, leaves
 from sim.catalog import check_terms
+from sim.tasks import TASKS
+from trainer.observation_sets import unknown_groups
 
 DEFAULT = "default"
 _CPU = " [cpu]"
@@ -79,6 +81,7 @@ def load(
         problems += _problems_of_cpu_tables(chain)
     if preset is not None:
         problems += _problems_of_terms(preset, layers, terms)
+        problems += _problems_of_obs_groups(preset, layers)
     if problems or preset is None:
         raise PresetError(problems)
     return Resolved(preset, file, MappingProxyType(_origins(preset, layers)), terms)
@@ -171,6 +174,21 @@ def _problems_of_terms(
         if problem.allowed and not hint:
             hint = f"; allowed: {', '.join(problem.allowed)}"
         problems.append(f"{where}: {problem.message}{hint}")
+    return problems
+
+
+def _problems_of_obs_groups(preset: Preset, layers: Layers) -> list[str]:
+    """Find the observation groups that a network reads and the worlds do not have."""
+    env = preset.env
+    if env.task is not None and env.task not in TASKS:
+        return []  # told already
+    known = env.observations if env.task is None else TASKS[env.task].observations
+    problems = []
+    for unknown in unknown_groups(preset.trainer.obs_groups, known):
+        path = ("trainer", "obs_groups", unknown.set_name)
+        where = locate(path, _lookup(layers.document, path), layers.nearest_origin(path))
+        hint = did_you_mean(unknown.group, known) or f"; allowed: {', '.join(known) or 'none'}"
+        problems.append(f"{where}: {unknown.message}{hint}")
     return problems
 
 

@@ -53,6 +53,7 @@ _SENTENCES = {
     "model_type": "must be a table",
     "string_pattern_mismatch": "must be letters and digits, and any of . _ + - behind the first",
     "string_type": 'must be a text in "quotes"',
+    "too_short": "must have at least {min_length} entry",
     "too_long": "has more than {max_length} entries",
     "tuple_type": "must be a list",
 }

@@ -24,6 +24,7 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 PositiveInt = Annotated[int, Field(ge=1)]
+GroupNames = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 def _all_or_some(count: int) -> int:
@@ -64,6 +65,18 @@ class CriticConfig(Settings):
     """Function between the layers."""
     obs_normalization: bool = False
     """Normalise observations by running mean and standard deviation."""
+
+
+class ObsGroups(Settings):
+    """The observation groups that each network reads, joined in the order given.
+
+    A network whose set is unset reads the group of its own name, else the group `policy`.
+    """
+
+    actor: GroupNames | None = None
+    """Groups of the policy network: what the robot itself can sense."""
+    critic: GroupNames | None = None
+    """Groups of the value network, which may know more: it is needed in training alone."""
 
 
 class TrainerConfig(Settings):
@@ -113,6 +126,8 @@ class TrainerConfig(Settings):
     normalize_advantage_per_mini_batch: bool = False
     """Normalise advantages over each mini-batch instead of over the whole rollout."""
 
+    obs_groups: ObsGroups = ObsGroups()
+    """Which observation groups each network reads."""
     actor: ActorConfig = ActorConfig()
     """The policy network."""
     critic: CriticConfig = CriticConfig()

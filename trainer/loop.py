@@ -15,7 +15,8 @@ from trainer.config import TrainerConfig
 from trainer.env import Env, Feedback
 from trainer.episodes import EpisodeStatistics
 from trainer.metrics import update_metrics
-from trainer.policy import Actor, Critic, Sample, observation_group
+from trainer.observation_sets import resolve_set
+from trainer.policy import Actor, Critic, Sample
 from trainer.rollout import Rollout, Transition
 from trainer.stages import Stage
 from trainer.telemetry import Position
@@ -65,19 +66,22 @@ class Trainer:
         self.obs: dict[str, Tensor] | None = env.observe()
         """Observation groups of the present state; None after a step until they are computed."""
         widths = {group: obs.shape[1] for group, obs in self.obs.items()}
-        self.actor_group = observation_group(widths, "actor")
-        self.critic_group = observation_group(widths, "critic")
+        self.actor_set = resolve_set(config.obs_groups, "actor", widths)
+        self.critic_set = resolve_set(config.obs_groups, "critic", widths)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(network_seed)
-            self.actor = Actor(config.actor, widths[self.actor_group], env.num_actions)
-            self.critic = Critic(config.critic, widths[self.critic_group])
+            self.actor = Actor(config.actor, self.actor_set.width(widths), env.num_actions)
+            self.critic = Critic(config.critic, self.critic_set.width(widths))
         self.actor.to(env.device)
         self.critic.to(env.device)
         self.learner = update.Learner(
-            config, self.actor, self.critic, self.actor_group, self.critic_group
+            config, self.actor, self.critic, self.actor_set, self.critic_set
         )
+        # Each group is stored once, however many networks read it, and none that nobody reads.
+        read = {*self.actor_set.groups, *self.critic_set.groups}
+        stored = {group: width for group, width in widths.items() if group in read}
         self.rollout = Rollout(
-            config.num_steps_per_env, env.num_envs, widths, env.num_actions, env.device
+            config.num_steps_per_env, env.num_envs, stored, env.num_actions, env.device
         )
         self.generator = torch.Generator(env.device).manual_seed(noise_seed)
         self.episodes = EpisodeStatistics(env.num_envs, env.device)
@@ -137,8 +141,8 @@ class Trainer:
         """Stage 2: cache what the policy thinks before physics, then advance the worlds."""
         assert self.obs is not None
         with torch.no_grad():
-            self.decision = self.actor.act(self.obs[self.actor_group], self.generator)
-            self.values = self.critic(self.obs[self.critic_group])
+            self.decision = self.actor.act(self.actor_set(self.obs), self.generator)
+            self.values = self.critic(self.critic_set(self.obs))
         actions = self.decision.action
         if (limit := self.config.clip_actions) is not None:
             actions = actions.clamp(-limit, limit)
@@ -174,7 +178,7 @@ class Trainer:
         """Stage 4: bootstrap V(obs_T), then backward GAE to advantages and returns [T, N, 1]."""
         self.obs = self.env.observe()
         with torch.no_grad():
-            self.last_values = self.critic(self.obs[self.critic_group])
+            self.last_values = self.critic(self.critic_set(self.obs))
         targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
         self._target_metrics = targets.target_metrics(self.rollout)
         if not self.config.normalize_advantage_per_mini_batch:

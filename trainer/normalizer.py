@@ -36,16 +36,29 @@ class EmpiricalNormalizer(nn.Module):
         return (obs - self._mean) / (self._std + self.eps)
 
     @torch.no_grad()
-    def update(self, obs: Tensor) -> None:
-        """Take in the rows of `obs` [..., d], merged by the parallel form of Chan et al. (1979).
+    def update(self, *parts: Tensor) -> None:
+        """Take in the rows of `parts`, merged by the parallel form of Chan et al. (1979).
 
         The buffers are written in place: they stay ordinary tensors even where this runs in
         inference mode.
+
+        Args:
+            parts: [..., d_i] each, side by side in the columns; their widths add up to d. A column
+                is a matter of its own, so they need not be joined.
         """
-        rows = obs.flatten(0, -2)
-        var, mean = torch.var_mean(rows, dim=0, correction=0, keepdim=True)
-        self.count += rows.shape[0]
-        rate = rows.shape[0] / self.count.to(mean.dtype)
+        var, mean = (
+            torch.cat(columns, dim=1)
+            for columns in zip(
+                *(
+                    torch.var_mean(part.flatten(0, -2), dim=0, correction=0, keepdim=True)
+                    for part in parts
+                ),
+                strict=True,
+            )
+        )
+        num_rows = parts[0].shape[:-1].numel()
+        self.count += num_rows
+        rate = num_rows / self.count.to(mean.dtype)
         delta = mean - self._mean
         self._mean += rate * delta
         self._var += rate * (var - self._var + delta * (mean - self._mean))

@@ -7,7 +7,6 @@ that its checkpoints can be read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import torch
@@ -163,28 +162,6 @@ class Critic(nn.Module):
     def forward(self, obs: Tensor) -> Tensor:
         """Return the value of `obs` [..., O], [..., 1]."""
         return cast(Tensor, self.mlp(self.obs_normalizer(obs)))
-
-
-def observation_group(widths: Mapping[str, int], network: str) -> str:
-    """Name the observation group that a network reads.
-
-    Args:
-        widths: the env's groups with their widths.
-        network: "actor" or "critic".
-
-    Returns:
-        The group of the network's own name, else "policy", which actor and critic then share.
-
-    Raises:
-        ValueError: the env has neither.
-    """
-    for group in (network, "policy"):
-        if group in widths:
-            return group
-    raise ValueError(
-        f'the {network} reads the observation group "{network}" or "policy", '
-        f"but the env has only: {', '.join(widths) or 'none'}"
-    )
 
 
 def _normalizer(enabled: bool, num_obs: int) -> nn.Module:

@@ -21,6 +21,7 @@ from trainer.guard import (
 )
 from trainer.losses import adapt_learning_rate, surrogate_losses, value_losses
 from trainer.normalizer import EmpiricalNormalizer
+from trainer.observation_sets import ObservationSet
 from trainer.policy import Actor, Critic, entropy, kl, log_prob
 from trainer.rollout import Rollout, Samples
 from trainer.targets import normalize_advantages
@@ -116,8 +117,8 @@ class Learner:
         config: PPO's settings.
         actor: the policy network.
         critic: the value network.
-        actor_group: observation group that the actor reads.
-        critic_group: observation group that the critic reads.
+        actor_set: the observations that the actor reads.
+        critic_set: the observations that the critic reads.
     """
 
     def __init__(
@@ -125,14 +126,14 @@ class Learner:
         config: TrainerConfig,
         actor: Actor,
         critic: Critic,
-        actor_group: str = "policy",
-        critic_group: str = "policy",
+        actor_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
+        critic_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
     ) -> None:
         self.config = config
         self.actor = actor
         self.critic = critic
-        self.actor_group = actor_group
-        self.critic_group = critic_group
+        self.actor_set = actor_set
+        self.critic_set = critic_set
         self._actor_parameters = list(actor.parameters())
         self._critic_parameters = list(critic.parameters())
         self.optimizer = torch.optim.Adam(
@@ -206,8 +207,8 @@ class Learner:
         advantages = batch.advantages
         if config.normalize_advantage_per_mini_batch:
             advantages = normalize_advantages(advantages.clone())
-        means, stds = self.actor(batch.observations[self.actor_group])
-        values = self.critic(batch.observations[self.critic_group])
+        means, stds = self.actor(self.actor_set(batch.observations))
+        values = self.critic(self.critic_set(batch.observations))
         ratio = (log_prob(batch.actions, means, stds) - batch.log_probs).exp()
         with torch.no_grad():
             mean_kl = kl(batch.means, batch.stds, means, stds).mean()
@@ -238,9 +239,9 @@ class Learner:
         Call it once an iteration, after the last optimizer step: within a rollout and its update
         the statistics must not move.
         """
-        for network, group in ((self.actor, self.actor_group), (self.critic, self.critic_group)):
+        for network, read in ((self.actor, self.actor_set), (self.critic, self.critic_set)):
             if isinstance(network.obs_normalizer, EmpiricalNormalizer):
-                network.obs_normalizer.update(rollout.observations[group])
+                network.obs_normalizer.update(*read.parts(rollout.observations))
 
     def _refuse(self, batch: Samples, scores: Scores) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""

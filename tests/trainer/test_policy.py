@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from trainer.config import ActorConfig, CriticConfig
-from trainer.policy import Actor, Critic, entropy, kl, log_prob, observation_group
+from trainer.policy import Actor, Critic, entropy, kl, log_prob
 
 MEANS = st.lists(st.floats(-3, 3), min_size=3, max_size=3)
 STDS = st.lists(st.floats(0.05, 5), min_size=3, max_size=3)
@@ -161,20 +161,3 @@ def test_log_std_has_an_entropy_gradient_of_one_per_dimension():
     actor = small_actor(std_type="log")
     entropy(actor.std).sum().backward()
     torch.testing.assert_close(actor.distribution.log_std_param.grad, torch.ones(3))
-
-
-@pytest.mark.parametrize(
-    ("widths", "network", "expected"),
-    [
-        ({"policy": 5}, "actor", "policy"),
-        ({"policy": 5}, "critic", "policy"),
-        ({"policy": 5, "critic": 9}, "critic", "critic"),
-    ],
-)
-def test_a_network_reads_the_group_of_its_name_else_policy(widths, network, expected):
-    assert observation_group(widths, network) == expected
-
-
-def test_an_env_without_a_fitting_group_is_refused_by_name():
-    with pytest.raises(ValueError, match=r'critic reads .* "critic" or "policy".* only: camera'):
-        observation_group({"camera": 3}, "critic")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
 from trainer.guard import NonFiniteError
+from trainer.observation_sets import ObservationSet
 from trainer.policy import Actor, Critic
 from trainer.rollout import Rollout, Transition
 from trainer.targets import compute_returns, normalize_advantages
@@ -325,7 +326,8 @@ def test_each_network_reads_its_own_group():
         critic=CriticConfig(hidden_dims=(8,), obs_normalization=True),
     )
     actor, critic = Actor(config.actor, 3, NUM_ACTIONS), Critic(config.critic, 5)
-    learner = Learner(config, actor, critic, "actor", "critic")
+    sets = ObservationSet(("actor",)), ObservationSet(("critic",))
+    learner = Learner(config, actor, critic, *sets)
     rollout = Rollout(2, 4, {"actor": 3, "critic": 5}, NUM_ACTIONS, "cpu")
     for obs in rollout.observations.values():
         obs.normal_()
