@@ -32,6 +32,8 @@ TAGS = {
     "terrain_levels": "Curriculum/terrain_levels",
     "mean_std": "Policy/mean_std",
 }
+LEVELS = "Curriculum/terrain_levels/"
+"""Tags of the mean level on each kind of ground begin so, and end in the kind."""
 
 
 def train(preset: str, seed: int, steps: float | None, folder: Path) -> None:
@@ -52,17 +54,27 @@ def read(folder: Path) -> list[dict[str, float]]:
 def thinned(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     """The curve in `POINTS` means."""
     curve = []
+    tags = TAGS | levels_by_kind(rows)
     for point in range(POINTS):
         part = rows[point * len(rows) // POINTS : (point + 1) * len(rows) // POINTS]
         if not part:
             continue
         entry = {"env_steps": part[-1]["env_steps"]}
-        for column, tag in TAGS.items():
+        for column, tag in tags.items():
             values = [row[tag] for row in part if row.get(tag) is not None]
             if values:
                 entry[column] = round(sum(values) / len(values), 4)
         curve.append(entry)
     return curve
+
+
+def levels_by_kind(rows: list[dict[str, float]]) -> dict[str, str]:
+    """A column for each kind of ground, with the tag of its mean level."""
+    kinds = (tag.removeprefix(LEVELS) for tag in rows[-1] if tag.startswith(LEVELS))
+    counts = ("promotions", "demotions")
+    return {
+        f"level_{kind}": LEVELS + kind for kind in kinds if "/" not in kind and kind not in counts
+    }
 
 
 def first_at_least(rows: list[dict[str, float]], tag: str, level: float) -> float | None:
@@ -89,7 +101,9 @@ def main() -> None:
         rows = [row for row in read(folder) if row["env_steps"] <= (args.steps or math.inf)]
         curves += [{"seed": seed, **entry} for entry in thinned(rows)]
         last = curves[-1]
-        told = ", ".join(f"{tag} {last[tag]:g}" for tag in TAGS if tag in last)
+        told = ", ".join(
+            f"{column} {last[column]:g}" for column in last if column not in ("seed", "env_steps")
+        )
         print(f"{args.preset} seed {seed}: {last['env_steps'] / 1e6:.2f} M env steps, {told}")
         if args.level is not None:
             reached = first_at_least(rows, TAGS["reward"], args.level)
