@@ -71,9 +71,9 @@ def thinned(rows: list[dict[str, float]]) -> list[dict[str, float]]:
 def levels_by_kind(rows: list[dict[str, float]]) -> dict[str, str]:
     """A column for each kind of ground, with the tag of its mean level."""
     kinds = (tag.removeprefix(LEVELS) for tag in rows[-1] if tag.startswith(LEVELS))
-    counts = ("promotions", "demotions")
+    others = ("promotions", "demotions", "reached_top")
     return {
-        f"level_{kind}": LEVELS + kind for kind in kinds if "/" not in kind and kind not in counts
+        f"level_{kind}": LEVELS + kind for kind in kinds if "/" not in kind and kind not in others
     }
 
 
@@ -101,9 +101,7 @@ def main() -> None:
         rows = [row for row in read(folder) if row["env_steps"] <= (args.steps or math.inf)]
         curves += [{"seed": seed, **entry} for entry in thinned(rows)]
         last = curves[-1]
-        told = ", ".join(
-            f"{column} {last[column]:g}" for column in last if column not in ("seed", "env_steps")
-        )
+        told = ", ".join(f"{column} {value:g}" for column, value in list(last.items())[2:])
         print(f"{args.preset} seed {seed}: {last['env_steps'] / 1e6:.2f} M env steps, {told}")
         if args.level is not None:
             reached = first_at_least(rows, TAGS["reward"], args.level)

@@ -18,9 +18,11 @@ from sim.managers.curriculum import CurriculumManager
 from sim.managers.observation import ObservationManager
 from sim.managers.reward import RewardManager
 from sim.managers.termination import TerminationManager
+from sim.mirror import Mirror
 from sim.physics.base import Listener
 from sim.scene import Scene
 from sim.step import Feedback, Log, SteppedEnv
+from sim.symmetry import reflect
 from sim.terms.registry import load_terms
 
 __all__ = ["Feedback", "ManagerBasedEnv", "make_env"]
@@ -30,6 +32,9 @@ class ManagerBasedEnv(SteppedEnv):
     """N worlds with one robot each, whose task is a set of terms that managers call.
 
     A new env has been reset. Arguments and errors are those of `SteppedEnv`.
+
+    Attributes:
+        command_ranges: For each command the ranges that its parts are drawn from.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class ManagerBasedEnv(SteppedEnv):
         }
         # live: a curriculum may change a weight
         self.reward_terms = self.rewards.weights
+        self.command_ranges = self.commands.ranges
         self._start()
 
     def _pre_physics_step(self, actions: Tensor) -> None:
@@ -90,6 +96,14 @@ class ManagerBasedEnv(SteppedEnv):
     def _finish_step(self) -> None:
         self.commands.compute()
         super()._finish_step()
+
+    def mirror(self) -> Mirror:
+        """How observations and actions look when left and right are exchanged.
+
+        Raises:
+            ValueError: The robot is no mirror image of itself, or nobody knows how a term looks.
+        """
+        return Mirror(reflect(self.config), self.device)
 
     def state_dict(self) -> dict[str, Any]:
         """All that an exact continuation needs: tensors, numbers, strings, lists and dicts only."""

@@ -53,6 +53,7 @@ def run_info(
         max_grad_norm=config.max_grad_norm,
         desired_kl=config.desired_kl if config.schedule == "adaptive" else None,
         notes=notes,
+        command_ranges=MappingProxyType(dict(getattr(env, "command_ranges", {}))),
     )
 
 

@@ -86,6 +86,10 @@ class RunInfo:
     """Largest gradient norm of actor and of critic, each clipped on its own."""
     notes: tuple[str, ...] = ()
     """What a person should know of this run, a sentence each (no GPU: fewer worlds)."""
+    command_ranges: Mapping[str, Mapping[str, tuple[float, float]]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """For each command what its parts are drawn from, low and high; empty without commands."""
 
     @property
     def batch_size(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -84,12 +86,17 @@ class Command(Stateful):
 
 
 class CommandManager:
-    """All command terms."""
+    """All command terms.
+
+    Attributes:
+        terms: The commands by name.
+        ranges: For each command what its parts are drawn from, low and high.
+    """
 
     def __init__(self, env: ManagerBasedEnv, settings: Mapping[str, CommandSettings]) -> None:
-        self.terms: dict[str, Command] = {
-            name: bind(env, ("commands", name), term)(env) for name, term in settings.items()
-        }
+        bound = {name: bind(env, ("commands", name), term) for name, term in settings.items()}
+        self.terms: dict[str, Command] = {name: term(env) for name, term in bound.items()}
+        self.ranges = {name: _ranges(term) for name, term in bound.items()}
 
     def value(self, name: str) -> Tensor:
         """The command in force, [N, k]."""
@@ -116,3 +123,12 @@ class CommandManager:
         """Continue from `state_dict`."""
         for name, term in self.terms.items():
             term.load_state_dict(state[name])
+
+
+def _ranges(command: functools.partial[Any]) -> dict[str, tuple[float, float]]:
+    """What the parts of a command are drawn from: its parameters of type `Range`, but the time."""
+    return {
+        name: command.keywords.get(name, parameter.default)
+        for name, parameter in inspect.signature(command.func).parameters.items()
+        if parameter.annotation in ("Range", Range) and name != "resampling_time"
+    }

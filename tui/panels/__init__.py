@@ -1,6 +1,7 @@
 """Panels: widgets that draw one part of a session each, from its snapshots."""
 
 from tui.panels.base import Panel, ScrollingPanel
+from tui.panels.curriculum import CurriculumPanel
 from tui.panels.curves import CurvePanel, EpisodeLengthPanel
 from tui.panels.events import EventsPanel
 from tui.panels.header import Header
@@ -15,6 +16,7 @@ from tui.panels.tensors import TensorTable
 from tui.panels.timing import TimingPanel
 
 __all__ = [
+    "CurriculumPanel",
     "CurvePanel",
     "EpisodeLengthPanel",
     "EventsPanel",

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 
 from trainer.telemetry import SessionView, Snapshot
 from tui.draw.chart import line_chart
+from tui.draw.levels import is_level_tag
 from tui.draw.numbers import number
 from tui.draw.spans import Role, Span, clean
 from tui.panels.base import Panel
@@ -97,6 +98,7 @@ that iteration. A flat reward from the start: look at which reward terms move.
     def action_cycle(self, steps: int) -> None:
         """Show the next or an earlier metric."""
         tags = self.session.history.tags if self.session is not None else ()
+        tags = tuple(tag for tag in tags if not is_level_tag(tag))
         if tags:
             at = tags.index(self._tag) if self._tag in tags else -1
             self.tag = tags[(at + steps) % len(tags)]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from trainer.telemetry import SessionView, Snapshot
 from tui.draw.bars import bar
+from tui.draw.levels import is_level_tag
 from tui.draw.numbers import number, percent
 from tui.draw.spans import Role, Span, clean
 from tui.draw.table import Column, head, layout, row
@@ -85,7 +86,8 @@ class MetricsPanel(ScrollingPanel):
 ## Metrics
 
 What the commands and the curriculum report, averaged over the episodes that ended in the
-iteration; `mean` is over the last 20 iterations. Velocity errors are in m/s (`error_vel_xy`) and
+iteration; `mean` is over the last 20 iterations. Levels by kind of ground are in the curriculum's
+own view. Velocity errors are in m/s (`error_vel_xy`) and
 rad/s (`error_vel_yaw`).
 
 **Healthy:** errors fall. `error_vel_xy` below 0.35 m/s is a robot that follows its command.
@@ -134,7 +136,15 @@ the command is among the observations and that the tracking terms weigh more tha
         return lines
 
     def _tags(self) -> list[str]:
-        return [tag for tag in self.snapshot.metrics if tag.startswith(self.PREFIXES)]
+        """Return the tags in the order of `PREFIXES`, but for those of histograms of levels."""
+        metrics = self.snapshot.metrics
+        of_kinds = {tag.rpartition("/")[0] for tag in metrics if is_level_tag(tag)}
+        return [
+            tag
+            for prefix in self.PREFIXES
+            for tag in metrics
+            if tag.startswith(prefix) and not is_level_tag(tag) and tag not in of_kinds
+        ]
 
     def _columns(self) -> list[Column]:
         return [

@@ -11,6 +11,7 @@ from textual.widgets import ContentSwitcher, Footer
 
 from trainer.telemetry import Command, RunState, SessionView, Snapshot
 from tui.panels import (
+    CurriculumPanel,
     CurvePanel,
     EpisodeLengthPanel,
     EventsPanel,
@@ -32,7 +33,7 @@ from tui.screens.failure import FailureView
 from tui.screens.output import OutputTail
 from tui.screens.status import StatusLine, ViewBar
 
-VIEWS = ("overview", "rollout", "update", "rewards", "episodes", "timing", "log")
+VIEWS = ("overview", "rollout", "update", "rewards", "curriculum", "timing", "log")
 """Views reached by the digits 1 to 7."""
 
 LIVE = "Panel, FailureView, OutputTail"
@@ -119,10 +120,10 @@ class DashboardScreen(SizedScreen):
                 RewardTermsPanel(id="rewards-terms"), CurvePanel(id="rewards-curve"), id="rewards"
             ),
             Container(
-                TerminationsPanel(id="episodes-terminations"),
-                EpisodeLengthPanel(id="episodes-length"),
-                MetricsPanel(id="episodes-metrics"),
-                id="episodes",
+                CurriculumPanel(id="curriculum-levels"),
+                MetricsPanel(id="curriculum-metrics"),
+                TerminationsPanel(id="curriculum-terminations"),
+                id="curriculum",
             ),
             Container(TimingPanel(id="timing-panel"), id="timing"),
             Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
