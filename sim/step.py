@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from sim.config import EnvConfig
 from sim.managers.event import EventManager
-from sim.physics.base import Listener
+from sim.physics.base import Listener, Nobody
+from sim.pose import Figure, describe
 from sim.scene import Scene
+
+if TYPE_CHECKING:
+    from sim.managers.command import Command
 
 Log = dict[str, float | Tensor]
 """Tag to value."""
@@ -79,6 +83,8 @@ class SteppedEnv(ABC):
         self.step_dt = config.step_dt
         self.max_episode_length = config.max_episode_length
         self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.listener: Listener = listener or Nobody()
+        """Who is told of what takes long."""
         self.scene = scene or Scene(config, self.device, self.generator, listener)
 
         self.all_ids = torch.arange(self.num_envs, device=self.device)
@@ -98,6 +104,7 @@ class SteppedEnv(ABC):
         self.faults: tuple[str, ...] = ()
         """A sentence for each of them."""
         self.events = EventManager(self, config.events)
+        self._figure: Figure | None = None
 
     @property
     def num_actions(self) -> int:
@@ -185,6 +192,16 @@ class SteppedEnv(ABC):
             log = self._restart(finished)
         self._finish_step()
         return Feedback(reward, self.terminated, self.time_outs, log, self.faults, counts)
+
+    def pose(self, world: int) -> dict[str, Any]:
+        """Describe one world for a drawing, as `sim.pose.describe` does; changes nothing."""
+        if self._figure is None:
+            self._figure = Figure(self.scene)
+        return describe(self, self._figure, world, self._main_command())
+
+    def _main_command(self) -> Command | None:
+        """What the robots are told, if anything."""
+        return None
 
     def _start(self) -> None:
         """Apply the startup events and begin the first episodes; the last act of a constructor."""

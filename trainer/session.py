@@ -187,9 +187,16 @@ class Session:
     # What the worlds call, from the session's thread or while that waits for them.
 
     def progress(self, text: str) -> None:
-        """Publish what is being waited for."""
-        nothing = "" if self._trainer is not None else _BUILDING
-        self._publish(progress=text or nothing)
+        """Publish what is being waited for, and end the waiting if a person has ended the run.
+
+        Raises:
+            StopRequested: in the session's own thread, before the first iteration.
+        """
+        building = self._trainer is None
+        self._publish(progress=text or (_BUILDING if building else ""))
+        ended = self._gate.stopping or self._finish_wanted
+        if building and ended and threading.current_thread() is self._thread:
+            raise StopRequested
 
     def notice(self, text: str) -> None:
         """Keep a sentence about the worlds with the run's events."""

@@ -19,7 +19,10 @@ class Listener(Protocol):
     """Who is told what an engine is doing; may be called from another thread."""
 
     def progress(self, text: str) -> None:
-        """What is being waited for now; takes the place of what was said before."""
+        """What is being waited for now; takes the place of what was said before.
+
+        May raise what ends the waiting, where it is called from the thread that waits.
+        """
         ...
 
     def notice(self, text: str) -> None:

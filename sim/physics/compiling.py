@@ -16,8 +16,9 @@ INTERVAL = 0.5
 class _LoadCounter:
     """A Warp logger that counts loaded modules and passes on what went wrong."""
 
-    def __init__(self) -> None:
+    def __init__(self, loaded: Callable[[], None]) -> None:
         self.modules = 0
+        self._loaded = loaded
         self._before = wp.get_logger()
 
     def debug(self, message: str) -> None:
@@ -25,7 +26,9 @@ class _LoadCounter:
 
     def info(self, message: str) -> None:
         """Warp tells each module that it has loaded, with the time that took."""
-        self.modules += "load on device" in message
+        if "load on device" in message:
+            self.modules += 1
+            self._loaded()
 
     def warning(
         self, message: str, category: type[Warning] | None = None, stacklevel: int = 1
@@ -42,18 +45,22 @@ class _LoadCounter:
 def telling_of_kernels(progress: Callable[[str], None]) -> Iterator[None]:
     """Say every half second how many modules of kernels were loaded so far, until the block ends.
 
-    The block's thread is inside the compiler meanwhile, so `progress` is called from another.
+    The block's thread is inside the compiler meanwhile, so `progress` is called from another. Behind
+    each module it is called from the block's own thread too: what it raises there ends the block,
+    which is the one way to stop between two modules.
     """
-    counter, level, before = _LoadCounter(), wp.config.log_level, wp.get_logger()
-    start, over = time.monotonic(), threading.Event()
+
+    def say() -> None:
+        seconds = time.monotonic() - start
+        progress(f"compiling kernels ({counter.modules} modules, {seconds:.0f} s)")
 
     def tell() -> None:
-        while True:
-            seconds = time.monotonic() - start
-            progress(f"compiling kernels ({counter.modules} modules, {seconds:.0f} s)")
-            if over.wait(INTERVAL):
-                return
+        say()
+        while not over.wait(INTERVAL):
+            say()
 
+    counter, level, before = _LoadCounter(say), wp.config.log_level, wp.get_logger()
+    start, over = time.monotonic(), threading.Event()
     teller = threading.Thread(target=tell, name="kernels", daemon=True)
     wp.set_logger(counter)
     wp.config.log_level = min(level, wp.LOG_INFO)

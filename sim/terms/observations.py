@@ -114,7 +114,7 @@ class HeightScan:
         if terrain is None:
             raise ValueError("height_scan needs terrain; the ground here is flat")
         self._scanner = HeightScanner(
-            terrain.map, env.device, (length, width), resolution, offset, miss
+            terrain.map, env.device, (length, width), resolution, offset, miss, env.listener
         )
 
     def __call__(self, env: ManagerBasedEnv) -> Tensor:

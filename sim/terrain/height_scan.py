@@ -4,7 +4,7 @@ MuJoCo (and MuJoCo Warp) cut each cell of a height field into two triangles alon
 its corner of least x and y to the opposite one. A vertical ray meets one of the two, so its height
 is that of a plane through three vertices: no tree of triangles is needed.
 
-Importing this module loads Warp; the kernel is compiled at the first scan, and cached on disk.
+Importing this module loads Warp; the kernel is compiled with the first scanner, and cached on disk.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from sim.physics.base import Listener, Nobody
+from sim.physics.compiling import telling_of_kernels
 from sim.physics.graph import Stream
 from sim.terrain.generator import TerrainMap
 from sim.warp_start import wp
@@ -92,6 +94,7 @@ class HeightScanner:
         resolution: Distance of neighbouring rays, m.
         offset: Taken off every height, m.
         miss: What a ray reads that meets no ground.
+        listener: Told of the compilation of the kernel.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class HeightScanner:
         resolution: float,
         offset: float,
         miss: float,
+        listener: Listener | None = None,
     ) -> None:
         self.pattern = ray_pattern(size, resolution).to(device)
         """Where the rays are, from the robot and along its yaw, [R, 2] m."""
@@ -118,6 +122,8 @@ class HeightScanner:
         # a GPU wants a thread a ray; a core is quicker with one turn of the robot a world
         self._threads_per_world = len(self.pattern) if device.type == "cuda" else 1
         self._stream = Stream(torch.device(device))
+        with telling_of_kernels((listener or Nobody()).progress):
+            self.scan(torch.zeros(1, 3, device=device), torch.zeros(1, 4, device=device))
 
     def scan(self, position: Tensor, orientation: Tensor) -> Tensor:
         """Cast all rays.
