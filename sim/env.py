@@ -13,7 +13,7 @@ from sim.catalog import KINDS, check_terms
 from sim.config import EnvConfig
 from sim.direct import make_direct_env
 from sim.managers.action import ActionManager
-from sim.managers.command import CommandManager
+from sim.managers.command import Command, CommandManager
 from sim.managers.curriculum import CurriculumManager
 from sim.managers.observation import ObservationManager
 from sim.managers.reward import RewardManager
@@ -104,6 +104,28 @@ class ManagerBasedEnv(SteppedEnv):
             ValueError: The robot is no mirror image of itself, or nobody knows how a term looks.
         """
         return Mirror(reflect(self.config), self.device)
+
+    def _main_command(self) -> Command | None:
+        return next(iter(self.commands.terms.values()), None)
+
+    def episode_metrics(self) -> dict[str, Tensor]:
+        """How well goals are met in the running episodes, `<command>/<metric>` to [N]."""
+        return self.commands.metrics()
+
+    def hold_commands(self) -> None:
+        """From now on goals change with episodes alone, and by `steer` and `redraw_commands`."""
+        for command in self.commands.terms.values():
+            command.hold()
+
+    def steer(self, world: int, values: Sequence[float]) -> None:
+        """Tell one world's robot what to do until its episode ends, in the order of its axes."""
+        if (command := self._main_command()) is not None:
+            command.put(self.all_ids[world : world + 1], command.value.new_tensor(values))
+
+    def redraw_commands(self, world: int) -> None:
+        """Draw new goals for one world."""
+        for command in self.commands.terms.values():
+            command.resample(self.all_ids[world : world + 1])
 
     def state_dict(self) -> dict[str, Any]:
         """All that an exact continuation needs: tensors, numbers, strings, lists and dicts only."""

@@ -47,6 +47,8 @@ class Robot:
         self, description: RobotDescription, physics: Physics, env_origins: Tensor
     ) -> None:
         self.name = description.name
+        self.description = description
+        """Which robot it is."""
         self._physics = physics
         self._env_origins = env_origins
         self._actuator = description.actuator

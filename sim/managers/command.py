@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from sim.env import ManagerBasedEnv
 
 
+NEVER = 1e9
+"""Seconds until a goal that is held is drawn anew."""
+
+
+class Axis(NamedTuple):
+    """A number of a goal that a person may steer."""
+
+    label: str
+    unit: str
+    low: float
+    """The least that is drawn."""
+    high: float
+    """The most."""
+
+
 class Command(Stateful):
     """A command term: `value` [N, k], redrawn when its time is up.
 
@@ -30,6 +45,11 @@ class Command(Stateful):
 
     buffers: ClassVar[tuple[str, ...]] = ("value", "time_left", "metric_sums", "metric_steps")
     metric_names: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[Literal["", "velocity", "pose"]] = ""
+    """What a drawing may take the goal for: forward, left (m/s) and turn (rad/s) of the base, or
+    position (m) and quaternion wxyz in the base's frame."""
+    axes: tuple[Axis, ...] = ()
+    """The first columns of `value`, as far as a person may steer them."""
 
     def __init__(self, env: ManagerBasedEnv, width: int, resampling_time: Range) -> None:
         self.env = env
@@ -69,9 +89,26 @@ class Command(Stateful):
             self.resample(ids)
         self.update()
 
+    def actual(self) -> Tensor:
+        """What the robot does, beside what `axes` tell it, [N, axes]."""
+        return self.value[:, :0]
+
+    def put(self, ids: Tensor, values: Tensor) -> None:
+        """Set the first columns of these worlds' goals from outside, [K, axes] or [axes]."""
+        self.value[ids, : len(self.axes)] = values
+
+    def hold(self) -> None:
+        """Draw no new goals but for new episodes."""
+        self.resampling_time = (NEVER, NEVER)
+        self.time_left.fill_(NEVER)
+
+    def metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """Metrics of the running episodes of these worlds, [K] each: means over their steps."""
+        return dict(zip(self.metric_names, self._episode_means(ids).unbind(), strict=True))
+
     def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
-        """Mean over these worlds of each metric's mean over their episodes."""
-        return dict(zip(self.metric_names, self._episode_means(ids).mean(1).unbind(), strict=True))
+        """Mean over these worlds of each metric of their episodes."""
+        return {name: values.mean() for name, values in self.metrics(ids).items()}
 
     def reset(self, ids: Tensor) -> dict[str, Tensor]:
         """Redraw the goals of these worlds; return and zero the metrics of their episodes."""
@@ -113,6 +150,14 @@ class CommandManager:
             f"Metrics/{name}/{metric}": value
             for name, term in self.terms.items()
             for metric, value in term.reset(ids).items()
+        }
+
+    def metrics(self) -> dict[str, Tensor]:
+        """Metrics of all running episodes, `<command>/<metric>` to [N]."""
+        return {
+            f"{name}/{metric}": values
+            for name, term in self.terms.items()
+            for metric, values in term.metrics(term.env.all_ids).items()
         }
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from sim.actuators import Actuator
 
+Corners = tuple[tuple[float, float, float], tuple[float, float, float]]
+"""Two opposite corners of a box, m."""
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -54,5 +57,8 @@ class RobotDescription:
     """Part of a joint's range, about its middle, that the soft limits leave."""
     delay_ticks: int = 0
     """Physics ticks by which the motors receive their targets late."""
+    view: Corners = ((-1.0, -1.0, -0.1), (1.0, 1.0, 1.5))
+    """Lowest and highest corner of what a drawing of the robot shows, m: for a fixed base in the
+    world, for a free one about the ground below it, x along its heading."""
     sides: Sides | None = None
     """How left and right are exchanged; None where the robot is no mirror image of itself."""

@@ -16,6 +16,7 @@ FRANKA = RobotDescription(
         "panda_finger_joint1",
         "panda_finger_joint2",
     ),
+    view=((-0.4, -0.6, -0.06), (0.9, 0.6, 1.0)),
     # Isaac Lab's shoulder, forearm and hand groups
     actuator=ImplicitPD(
         stiffness=(80.0,) * 7 + (2000.0,) * 2,

@@ -9,13 +9,14 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 from sim.config import FiniteFloat, NonNegativeFloat, PositiveFloat, Range, UnitInterval
-from sim.managers.command import Command
+from sim.managers.command import Axis, Command
 from sim.rotations import (
     angle_between,
     matrix_from_quat,
     quat_from_euler_xyz,
     quat_multiply,
     quat_rotate,
+    quat_rotate_inverse,
     wrap_to_pi,
 )
 from sim.sampling import uniform_axes
@@ -45,6 +46,7 @@ class UniformVelocityCommand(Command):
 
     buffers = (*Command.buffers, "heading_target", "is_heading", "is_standing")
     metric_names = ("error_vel_xy", "error_vel_yaw")
+    kind = "velocity"
 
     def __init__(
         self,
@@ -69,6 +71,11 @@ class UniformVelocityCommand(Command):
         self._rel_standing_envs = rel_standing_envs
         self._stiffness = heading_control_stiffness
         self._small_command = small_command_threshold
+        self.axes = (
+            Axis("forward", "m/s", *lin_vel_x),
+            Axis("left", "m/s", *lin_vel_y),
+            Axis("turn", "rad/s", *ang_vel_z),
+        )
         self._success = torch.tensor(
             [[vel_xy_success_threshold], [vel_yaw_success_threshold]], device=env.device
         )
@@ -95,6 +102,17 @@ class UniformVelocityCommand(Command):
         self.value[:, 2] = torch.where(self.is_heading, turn, self.value[:, 2])
         self.value.masked_fill_(self.is_standing.unsqueeze(1), 0.0)
 
+    def actual(self) -> Tensor:
+        """Velocity of the base in its own frame, in the order of the command, [N, 3]."""
+        robot = self.env.scene.robot
+        return torch.cat((robot.root_lin_vel_b[:, :2], robot.root_ang_vel_b[:, 2:]), dim=1)
+
+    def put(self, ids: Tensor, values: Tensor) -> None:
+        """Set velocities from outside; these worlds neither follow a heading nor stand."""
+        super().put(ids, values)
+        self.is_heading[ids] = False
+        self.is_standing[ids] = False
+
     def measure(self) -> Tensor:
         """Planar (m/s) and turning (rad/s) distance from the command, [2, N]."""
         robot = self.env.scene.robot
@@ -102,10 +120,10 @@ class UniformVelocityCommand(Command):
         turning = (self.value[:, 2] - robot.root_ang_vel_b[:, 2]).abs()
         return torch.stack((planar, turning))
 
-    def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
-        """The mean errors, and the share of episodes in which both were below the thresholds."""
+    def metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """The mean errors, and 1 for episodes in which both were below the thresholds."""
         success = (self._episode_means(ids) < self._success).all(0)
-        return {**super().episode_metrics(ids), "success_rate": success.float().mean()}
+        return {**super().metrics(ids), "success_rate": success.float()}
 
 
 @command("uniform_pose")
@@ -119,6 +137,7 @@ class UniformPoseCommand(Command):
 
     buffers = (*Command.buffers, "reached")
     metric_names = ("position_error", "orientation_error")
+    kind = "pose"
 
     def __init__(
         self,
@@ -138,6 +157,7 @@ class UniformPoseCommand(Command):
         self._ranges = {"x": pos_x, "y": pos_y, "z": pos_z}
         self._ranges |= {"roll": roll, "pitch": pitch, "yaw": yaw}
         self._success_threshold = success_threshold
+        self.axes = (Axis("ahead", "m", *pos_x), Axis("left", "m", *pos_y), Axis("up", "m", *pos_z))
         self.value[:, 3] = 1.0
         self.reached = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
 
@@ -146,6 +166,12 @@ class UniformPoseCommand(Command):
         pose = uniform_axes(self.env.generator, self._ranges, len(ids))
         self.value[ids, :3] = pose[:, :3]
         self.value[ids, 3:] = quat_from_euler_xyz(*pose[:, 3:].unbind(1))
+
+    def actual(self) -> Tensor:
+        """Position of the body in the base's frame, m, [N, 3]."""
+        robot = self.env.scene.robot
+        away = robot.body_pos_w[:, self._body] - robot.root_pos_w
+        return quat_rotate_inverse(robot.root_quat_w, away)
 
     def measure(self) -> Tensor:
         """Distance (m) and angle (rad) of the body from its commanded pose, [2, N]."""
@@ -165,9 +191,9 @@ class UniformPoseCommand(Command):
         self.reached[ids] = False
         return metrics
 
-    def episode_metrics(self, ids: Tensor) -> dict[str, Tensor]:
-        """The last errors, and the share of episodes that reached their position."""
-        return {**super().episode_metrics(ids), "success_rate": self.reached[ids].float().mean()}
+    def metrics(self, ids: Tensor) -> dict[str, Tensor]:
+        """The last errors, and 1 for episodes that reached their position."""
+        return {**super().metrics(ids), "success_rate": self.reached[ids].float()}
 
 
 def position_error(robot: Robot, pose: Tensor, body: int) -> Tensor:
