@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trainer.trace import InvariantState, Trace, TraceRequest
+
 Floats: TypeAlias = "NDArray[np.float32]"
 
 
@@ -158,6 +160,14 @@ class TensorSummary:
     """min, max, mean and std are over the finite entries; NaN where there is none."""
     nan: int
     inf: int
+    bad_index: tuple[int, ...] = ()
+    """Where the first entry that is not finite stands; empty where all are."""
+    bad_name: str = ""
+    """The observation term, reward term or action that its last axis belongs to, if known."""
+    histogram: tuple[int, ...] | None = None
+    """Finite entries in even bins from `min` to `max`; None where all are equal."""
+    update_ratio: float = math.nan
+    """log10 of the last update's norm over the weights' norm; only for a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +211,12 @@ class Snapshot:
     update: UpdateView | None = None
     tensors: tuple[TensorSummary, ...] = ()
     """The tensors of the stage behind which the loop is paused; empty while it runs."""
+    trace: Trace | None = None
+    """The newest answer to `SessionView.look`."""
+    invariants: tuple[InvariantState, ...] = ()
+    """What checking the stages has shown; replaced at iterations and pauses."""
+    invariant_seconds: float = 0.0
+    """What the checks of the last complete iteration took."""
     failure: Failure | None = None
 
 
@@ -369,4 +385,11 @@ class SessionView(Protocol):
 
     def command(self, command: Command) -> None:
         """Ask for something. Never blocks; the answer is seen in snapshots and events."""
+        ...
+
+    def look(self, request: TraceRequest | None) -> None:
+        """Say what a person looks at, None for nothing. Never blocks; see `Snapshot.trace`.
+
+        Answered at once while paused, else between two iterations, a few times a second at most.
+        """
         ...
