@@ -267,6 +267,25 @@ def test_what_the_worlds_tell_while_they_are_built_is_shown_and_their_notices_ar
     assert "there is less room than there was" in [json.loads(line)["text"] for line in lines]
 
 
+@pytest.mark.parametrize("command", [Command.STOP_NOW, Command.FINISH])
+def test_a_run_that_is_ended_while_kernels_compile_does_not_wait_for_the_rest(tmp_path, command):
+    told = []
+
+    def build():
+        session.command(command)
+        for modules in range(5):
+            told.append(modules)
+            session.progress(f"compiling kernels ({modules} modules, 1 s)")
+        return ToyEnv()
+
+    session = Session("toy", build, SMALL, RunDir.create(tmp_path / "run", ""))
+    session.start()
+    assert session.join(20)
+    assert told == [0]
+    assert session.snapshot().state is RunState.FINISHED
+    assert session.snapshot().failure is None
+
+
 def test_a_follower_gets_every_iteration_once_and_then_none(tmp_path):
     session = Session("toy", ToyEnv, SMALL, RunDir.create(tmp_path / "r", ""))
     rows = session.follow()
