@@ -47,9 +47,14 @@ class EpisodeStatistics:
         self._reward *= running
         self._length *= running
 
+    @property
+    def count(self) -> int:
+        """How many finished episodes are kept."""
+        return min(int(self._finished), WINDOW)
+
     def metrics(self) -> dict[str, float]:
         """Means over the last finished episodes; empty while none has finished."""
-        count = min(int(self._finished), WINDOW)
+        count = self.count
         if count == 0:
             return {}
         return {

@@ -12,11 +12,14 @@ from torch import Tensor
 
 from trainer import targets, update
 from trainer.config import TrainerConfig
+from trainer.distributed import Group
 from trainer.env import Env, Feedback
 from trainer.episodes import EpisodeStatistics
 from trainer.metrics import update_metrics
 from trainer.observation_sets import resolve_set
 from trainer.policy import Actor, Critic, Sample
+from trainer.ranks import rank_seed
+from trainer.reports import Report, from_json, merged, require_equal_weights, weights_fingerprint
 from trainer.rollout import Rollout, Transition
 from trainer.stages import Stage
 from trainer.telemetry import Position
@@ -51,17 +54,25 @@ class Trainer:
         env: N worlds, freshly made.
         config: the learner's settings; `seed` must be set.
         watcher: told of every stage boundary.
+        group: the ranks that learn together; unset: this process alone.
     """
 
     def __init__(
-        self, env: Env, config: TrainerConfig, watcher: StageWatcher | None = None
+        self,
+        env: Env,
+        config: TrainerConfig,
+        watcher: StageWatcher | None = None,
+        group: Group | None = None,
     ) -> None:
         if config.seed is None:
             raise ValueError("a trainer needs a seed")
         self.env = env
         self.config = config
         self.watcher: StageWatcher = watcher or Unwatched()
-        network_seed, noise_seed, age_seed = _independent_seeds(config.seed)
+        self.group = group or Group()
+        self._seed = rank_seed(config.seed, self.group.rank.rank)
+        network_seed, *_ = _independent_seeds(config.seed)
+        _, noise_seed, age_seed = _independent_seeds(self._seed)
 
         self.obs: dict[str, Tensor] | None = env.observe()
         """Observation groups of the present state; None after a step until they are computed."""
@@ -75,7 +86,7 @@ class Trainer:
         self.actor.to(env.device)
         self.critic.to(env.device)
         self.learner = update.Learner(
-            config, self.actor, self.critic, self.actor_set, self.critic_set
+            config, self.actor, self.critic, self.actor_set, self.critic_set, self.group
         )
         # Each group is stored once, however many networks read it, and none that nobody reads.
         read = {*self.actor_set.groups, *self.critic_set.groups}
@@ -103,16 +114,19 @@ class Trainer:
         self.stage_seconds = [0.0] * len(Stage)
         """Seconds spent in each stage of the running iteration, pauses left out."""
         self.completed_iterations = 0
+        self.env_steps = 0
+        """Env steps of all worlds of all ranks in all completed iterations."""
         self.position = Position()
         self._logs: list[Mapping[str, float | Tensor]] = []
         self._counts: list[Mapping[str, float | Tensor]] = []
         self._faults: list[str] = []
         self._target_metrics: dict[str, float] = {}
+        self._reports: list[Report] = []  # of all ranks, on rank 0
 
     @property
-    def env_steps(self) -> int:
-        """Env steps of all worlds in all completed iterations."""
-        return self.completed_iterations * self.rollout.num_steps * self.env.num_envs
+    def env_steps_of_iteration(self) -> int:
+        """Env steps of all worlds of all ranks in one iteration."""
+        return self.group.world_size * self.rollout.num_samples
 
     def iterate(self) -> None:
         """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
@@ -180,9 +194,9 @@ class Trainer:
         with torch.no_grad():
             self.last_values = self.critic(self.critic_set(self.obs))
         targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
-        self._target_metrics = targets.target_metrics(self.rollout)
+        self._target_metrics = targets.target_metrics(self.rollout, self.group)
         if not self.config.normalize_advantage_per_mini_batch:
-            targets.normalize_advantages(self.rollout.advantages)
+            targets.normalize_advantages(self.rollout.advantages, group=self.group)
 
     def sample(self) -> None:
         """Stage 5: one permutation of the B rows, one shuffled copy, cut into mini-batches."""
@@ -202,27 +216,37 @@ class Trainer:
         self.learner.update_normalizers(self.rollout)
         self.rollout.clear()
         self.completed_iterations += 1
+        self.env_steps += self.env_steps_of_iteration
+        if self.group.world_size > 1:
+            weights = weights_fingerprint((*self.actor.parameters(), *self.critic.parameters()))
+            own = self._report()._replace(weights=weights, iteration=self.completed_iterations)
+            self._reports = from_json(self.group.exchange(own._asdict()))
+            require_equal_weights(self._reports)
+
+    def _report(self) -> Report:
+        """What this rank's worlds brought in the iteration."""
+        return Report.of(self._logs, self._counts, self.episodes, self._faults)
 
     def metrics(self) -> dict[str, float]:
         """Metrics of the iteration just completed, under RSL-RL's tags."""
         collection = sum(self.stage_seconds[: Stage.STORE])
         learning = sum(self.stage_seconds[Stage.STORE :])
-        steps = self.rollout.num_steps * self.env.num_envs
+        brought = merged(self._reports or [self._report()])
         return {
-            **{tag: sum(found) / len(found) for tag, found in _by_tag(self._logs).items()},
-            **{tag: sum(found) for tag, found in _by_tag(self._counts).items()},
+            **brought.logs,
+            **brought.counts,
             **update_metrics(self.results, self.actor.std),
             **self._target_metrics,
-            "Perf/total_fps": steps / max(collection + learning, 1e-9),
+            "Perf/total_fps": self.env_steps_of_iteration / max(collection + learning, 1e-9),
             "Perf/collection_time": collection,
             "Perf/learning_time": learning,
-            **self.episodes.metrics(),
+            **brought.episodes,
         }
 
     @property
     def faults(self) -> list[str]:
         """A sentence for each world that went bad in the iteration just completed."""
-        return self._faults
+        return merged(self._reports).faults if self._reports else self._faults
 
     def state_dict(self) -> dict[str, Any]:
         """All that an exact continuation needs, valid between two iterations."""
@@ -230,18 +254,26 @@ class Trainer:
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self.learner.state_dict(),
+            **self.own_state_dict(),
+            "completed_iterations": self.completed_iterations,
+            "env_steps": self.env_steps,
+        }
+
+    def own_state_dict(self) -> dict[str, Any]:
+        """The part of the state that is another one on every rank: its worlds and its noise."""
+        return {
             "generator": self.generator.get_state(),
             "env": self.env.state_dict(),
             "obs": self.obs,
             "episodes": self.episodes.state_dict(),
-            "completed_iterations": self.completed_iterations,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.
 
-        Between CPU and GPU, whose engines and random numbers differ, only the learner goes on: the
-        worlds stay as they were made, and the noise begins anew.
+        Between CPU and GPU, whose engines and random numbers differ, and where the part that is a
+        rank's own is missing, only the learner goes on: the worlds stay as they were made, and the
+        noise begins anew.
 
         Raises:
             RuntimeError: a network's part of it is missing or does not fit; named.
@@ -251,13 +283,16 @@ class Trainer:
         self.critic.load_state_dict(state["critic"])
         self.learner.load_state_dict(state["optimizer"])
         self.completed_iterations = state["completed_iterations"]
+        self.env_steps = state.get(
+            "env_steps", self.completed_iterations * self.env_steps_of_iteration
+        )
         self.position = Position(self.completed_iterations)
-        if state["generator"].shape != self.generator.get_state().shape:  # of another device
-            assert self.config.seed is not None
-            seeds = np.random.SeedSequence((self.config.seed, self.completed_iterations))
+        generator = state.get("generator")
+        if generator is None or generator.shape != self.generator.get_state().shape:
+            seeds = np.random.SeedSequence((self._seed, self.completed_iterations))
             self.generator.manual_seed(int(seeds.generate_state(1)[0]))
             return
-        self.generator.set_state(state["generator"].cpu())
+        self.generator.set_state(generator.cpu())
         self.env.load_state_dict(state["env"])
         self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
         self.episodes.load_state_dict(state["episodes"])
@@ -286,12 +321,3 @@ class Trainer:
 def _independent_seeds(seed: int) -> list[int]:
     """Seeds for networks, policy noise and starting ages, unlike the env's own."""
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(3)]
-
-
-def _by_tag(logs: list[Mapping[str, float | Tensor]]) -> dict[str, list[float]]:
-    """Values of each tag, one for each env step on which it appeared."""
-    values: dict[str, list[float]] = {}
-    for log in logs:
-        for tag, value in log.items():
-            values.setdefault(tag, []).append(float(value))
-    return values

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from trainer.distributed import Group, Moments
+
 
 class EmpiricalNormalizer(nn.Module):
     """Scales observations by the mean and standard deviation of all rows seen so far.
@@ -36,7 +38,7 @@ class EmpiricalNormalizer(nn.Module):
         return (obs - self._mean) / (self._std + self.eps)
 
     @torch.no_grad()
-    def update(self, *parts: Tensor) -> None:
+    def update(self, *parts: Tensor, group: Group | None = None) -> None:
         """Take in the rows of `parts`, merged by the parallel form of Chan et al. (1979).
 
         The buffers are written in place: they stay ordinary tensors even where this runs in
@@ -45,6 +47,7 @@ class EmpiricalNormalizer(nn.Module):
         Args:
             parts: [..., d_i] each, side by side in the columns; their widths add up to d. A column
                 is a matter of its own, so they need not be joined.
+            group: the ranks whose rows are taken in together; unset: this process alone.
         """
         var, mean = (
             torch.cat(columns, dim=1)
@@ -57,6 +60,8 @@ class EmpiricalNormalizer(nn.Module):
             )
         )
         num_rows = parts[0].shape[:-1].numel()
+        if group is not None:
+            num_rows, mean, var = group.merge_moments(Moments(num_rows, mean, var))
         self.count += num_rows
         rate = num_rows / self.count.to(mean.dtype)
         delta = mean - self._mean

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from trainer.distributed import Group, Moments
 from trainer.rollout import Rollout
 
 
@@ -97,15 +98,24 @@ def compute_returns(rollout: Rollout, last_values: Tensor, gamma: float, lam: fl
 
 
 @torch.no_grad()
-def normalize_advantages(advantages: Tensor, eps: float = 1e-8) -> Tensor:
-    """Shift and scale in place to mean 0 and (unbiased) standard deviation 1, over all entries."""
-    std, mean = torch.std_mean(advantages)
+def normalize_advantages(
+    advantages: Tensor, eps: float = 1e-8, group: Group | None = None
+) -> Tensor:
+    """Shift and scale in place to mean 0 and (unbiased) standard deviation 1, over all entries.
+
+    Args:
+        advantages: of any shape.
+        eps: added to the standard deviation.
+        group: the ranks whose advantages are normalised together, where RSL-RL lets each rank
+            normalise its own; unset: this process alone.
+    """
+    std, mean = _std_mean(advantages, group)
     return advantages.sub_(mean).div_(std + eps)
 
 
 @torch.no_grad()
-def target_metrics(rollout: Rollout) -> dict[str, float]:
-    """Describe the targets; call it before the advantages are normalised.
+def target_metrics(rollout: Rollout, group: Group | None = None) -> dict[str, float]:
+    """Describe the targets of all ranks together; call it before the advantages are normalised.
 
     Returns:
         `Loss/advantage_mean`, `Loss/advantage_std` and `Loss/explained_variance`, which is
@@ -113,13 +123,24 @@ def target_metrics(rollout: Rollout) -> dict[str, float]:
         where all returns are equal.
     """
     # R - V is the advantage itself.
-    std, mean = torch.std_mean(rollout.advantages)
-    advantage_mean, advantage_std, return_var = torch.stack(
-        (mean, std, rollout.returns.var())
-    ).tolist()
+    std, mean = _std_mean(rollout.advantages, group)
+    alone = group is None or group.world_size == 1
+    var = rollout.returns.var() if alone else _std_mean(rollout.returns, group)[0].square()
+    advantage_mean, advantage_std, return_var = torch.stack((mean, std, var)).tolist()
     explained = 1.0 - advantage_std**2 / return_var if return_var > 0.0 else math.nan
     return {
         "Loss/advantage_mean": advantage_mean,
         "Loss/advantage_std": advantage_std,
         "Loss/explained_variance": explained,
     }
+
+
+def _std_mean(values: Tensor, group: Group | None) -> tuple[Tensor, Tensor]:
+    """Unbiased standard deviation and mean over all entries of all ranks, [] each."""
+    if group is None or group.world_size == 1:
+        std, mean = torch.std_mean(values)
+        return std, mean
+    var, mean = torch.var_mean(values, correction=0)
+    own = Moments(values.numel(), mean.view(1, 1), var.view(1, 1))
+    count, mean, var = group.merge_moments(own)
+    return (var * (count / (count - 1))).sqrt().squeeze(), mean.squeeze()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from trainer.config import TrainerConfig, require_even_split
+from trainer.distributed import Group
 from trainer.guard import (
     NonFiniteError,
     check_rollout,
@@ -119,6 +120,7 @@ class Learner:
         critic: the value network.
         actor_set: the observations that the actor reads.
         critic_set: the observations that the critic reads.
+        group: the ranks that learn together; unset: this process alone.
     """
 
     def __init__(
@@ -128,8 +130,10 @@ class Learner:
         critic: Critic,
         actor_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
         critic_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
+        group: Group | None = None,
     ) -> None:
         self.config = config
+        self.group = group or Group()
         self.actor = actor
         self.critic = critic
         self.actor_set = actor_set
@@ -158,8 +162,11 @@ class Learner:
         The adaptive schedule sets the rate from this mini-batch's KL before the step. The device
         is waited for once, when all numbers are read together before the step.
 
+        Gradients and all numbers are means over the mini-batches of all ranks.
+
         Raises:
             NonFiniteError: a loss or a gradient is not finite; no parameter has changed.
+            RankError: that is so on another rank.
         """
         config = self.config
         scores = self._score(batch)
@@ -170,15 +177,22 @@ class Learner:
         )
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        actor_norm, critic_norm = _norm(self._actor_parameters), _norm(self._critic_parameters)
-
         with torch.no_grad():
             ratio = scores.ratio.detach()
             clipped = ((ratio - 1.0).abs() > config.clip_param).to(ratio.dtype).mean()
-            numbers = torch.stack((scores.kl, clipped, *scores[-3:], actor_norm, critic_norm))
+            actor_gradients, critic_gradients, own_numbers = self._average_over_ranks(
+                (scores.kl, clipped, *scores[-3:])
+            )
+            actor_norm, critic_norm = (
+                get_total_norm(actor_gradients),
+                get_total_norm(critic_gradients),
+            )
+            numbers = torch.stack((*own_numbers, actor_norm, critic_norm))
         mean_kl, *others = numbers.tolist()
         if not all(map(math.isfinite, (mean_kl, *others))):
             self._refuse(batch, scores)
+        _set_gradients(self._actor_parameters, actor_gradients)
+        _set_gradients(self._critic_parameters, critic_gradients)
 
         if config.schedule == "adaptive":
             self.learning_rate = adapt_learning_rate(self.learning_rate, mean_kl, config.desired_kl)
@@ -201,12 +215,24 @@ class Learner:
             ratio.flatten(),
         )
 
+    def _average_over_ranks(
+        self, numbers: Sequence[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """Gradients of actor and critic, and some numbers, as means over all ranks.
+
+        The parameters keep their own rank's gradients.
+        """
+        actor, critic = _gradients(self._actor_parameters), _gradients(self._critic_parameters)
+        means = self.group.average([*actor, *critic, *numbers])
+        first, second = len(actor), len(actor) + len(critic)
+        return means[:first], means[first:second], means[second:]
+
     def _score(self, batch: Samples) -> Scores:
         """Run both networks over a mini-batch, and compare with what the rollout stored."""
         config = self.config
         advantages = batch.advantages
         if config.normalize_advantage_per_mini_batch:
-            advantages = normalize_advantages(advantages.clone())
+            advantages = normalize_advantages(advantages.clone(), group=self.group)
         means, stds = self.actor(self.actor_set(batch.observations))
         values = self.critic(self.critic_set(batch.observations))
         ratio = (log_prob(batch.actions, means, stds) - batch.log_probs).exp()
@@ -241,7 +267,7 @@ class Learner:
         """
         for network, read in ((self.actor, self.actor_set), (self.critic, self.critic_set)):
             if isinstance(network.obs_normalizer, EmpiricalNormalizer):
-                network.obs_normalizer.update(*read.parts(rollout.observations))
+                network.obs_normalizer.update(*read.parts(rollout.observations), group=self.group)
 
     def _refuse(self, batch: Samples, scores: Scores) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
@@ -252,9 +278,15 @@ class Learner:
             if parameter.grad is not None
         )
         raise_first_non_finite(chain(named_samples(batch), scores._asdict().items(), gradients))
+        self.group.blame()
         raise NonFiniteError("gradient norm", torch.tensor(math.inf))
 
 
-def _norm(parameters: Sequence[nn.Parameter]) -> Tensor:
-    """Euclidean norm over all gradients together, []."""
-    return get_total_norm([p.grad for p in parameters if p.grad is not None])
+def _gradients(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def _set_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+    trained = [p for p in parameters if p.grad is not None]
+    for parameter, gradient in zip(trained, gradients, strict=True):
+        parameter.grad = gradient
