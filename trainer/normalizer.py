@@ -18,6 +18,7 @@ class EmpiricalNormalizer(nn.Module):
     Args:
         dim: width d of an observation.
         eps: added to the standard deviation, so that a constant column does not explode.
+        until: rows after which the statistics stay as they are; unset: they never do.
     """
 
     _mean: Tensor
@@ -25,9 +26,10 @@ class EmpiricalNormalizer(nn.Module):
     _std: Tensor
     count: Tensor
 
-    def __init__(self, dim: int, eps: float = 1e-2) -> None:
+    def __init__(self, dim: int, eps: float = 1e-2, until: int | None = None) -> None:
         super().__init__()
         self.eps = eps
+        self.until = until
         self.register_buffer("_mean", torch.zeros(1, dim))
         self.register_buffer("_var", torch.ones(1, dim))
         self.register_buffer("_std", torch.ones(1, dim))
@@ -62,8 +64,9 @@ class EmpiricalNormalizer(nn.Module):
         num_rows = parts[0].shape[:-1].numel()
         if group is not None:
             num_rows, mean, var = group.merge_moments(Moments(num_rows, mean, var))
-        self.count += num_rows
-        rate = num_rows / self.count.to(mean.dtype)
+        taken = num_rows if self.until is None else num_rows * (self.count < self.until)
+        self.count += taken
+        rate = taken / self.count.to(mean.dtype)
         delta = mean - self._mean
         self._mean += rate * delta
         self._var += rate * (var - self._var + delta * (mean - self._mean))
