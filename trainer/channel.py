@@ -27,6 +27,16 @@ from trainer.stages import StopRequested
 LEAVING_TIME = 3.0
 """Seconds in which a rank that was told to stop leaves by itself; then it is ended."""
 
+SIGNAL_TIME = 1.0
+"""Seconds after a signal to another rank within which rank 0 may get it too, from a launcher that
+ends them all: then it is no fault of that rank."""
+
+KEEPING_TIME = 20.0
+"""Seconds for which a rank that is asked for its worlds may still be about to copy them."""
+
+_HELLO_SIZE = 1024
+"""Bytes that a caller who is not known yet may send at most."""
+
 _HEADER = struct.Struct("!BQ")
 
 
@@ -51,6 +61,8 @@ class Kind(IntEnum):
     """Answers SEND_WORLDS."""
     FAILED = 9
     """Why this rank is about to leave."""
+    SIGNAL = 10
+    """This rank was sent a signal that asks it to end; it goes on until rank 0 has said so."""
 
 
 class Message(NamedTuple):
@@ -98,6 +110,19 @@ class Link:
         kind, size = _HEADER.unpack(header)
         body = self._read(size)
         return None if body is None else Message(Kind(kind), body)
+
+    def receive_hello(self, timeout: float) -> dict[str, Any]:
+        """Wait for the first word of whoever called; empty if it is none."""
+        self._socket.settimeout(timeout)
+        header = self._read(_HEADER.size)
+        hello: dict[str, Any] = {}
+        if header is not None:
+            kind, size = _HEADER.unpack(header)
+            body = self._read(size) if (kind, size <= _HELLO_SIZE) == (Kind.HELLO, True) else None
+            with contextlib.suppress(ValueError):
+                hello = json.loads(body or b"{}")
+        self._socket.settimeout(None)
+        return hello
 
     def close(self) -> None:
         """Hang up, also on a thread that receives."""
@@ -176,10 +201,10 @@ class Followers:
         """
         with self._news:
             while len(self._ready) < len(self._links):
-                if self._loss is not None:
-                    raise self._loss
                 if interrupted():
                     raise StopRequested
+                if self._loss is not None:
+                    raise self._loss
                 self._news.wait(0.1)
 
     def reports(self, iteration: int) -> list[dict[str, Any]]:
@@ -234,9 +259,14 @@ class Followers:
                     said = message.json()
                     why, trace = said["message"], said["traceback"]
                     self._lose(rank, f": {why}", trace)
+                case Kind.SIGNAL:
+                    how = f" was ended by {message.json()['name']}"
+                    timer = threading.Timer(SIGNAL_TIME, self._lose, (rank, how, ""))
+                    timer.daemon = True
+                    timer.start()
                 case Kind.READY | Kind.REPORT | Kind.WORLDS:
                     self._note(rank, message)
-        if not why and not self._stopped:
+        if not why:
             self._lose(rank, f" {self._death_of(rank)}", "")
         with self._news:
             self._gone.add(rank)
@@ -255,7 +285,7 @@ class Followers:
 
     def _lose(self, rank: int, how: str, trace: str) -> None:
         with self._news:
-            first = self._loss is None
+            first = self._loss is None and not self._stopped
             if first:
                 self._loss = RankError(f"rank {rank}{how}")
                 if trace:
@@ -337,17 +367,26 @@ class Leader:
         with self._news:
             last = {number: kept for number, kept in self._kept.items() if number == iteration - 1}
             self._kept = {**last, iteration: worlds}
+            self._news.notify_all()
 
     def fail(self, message: str, trace: str) -> None:
         """Say why this rank is about to leave."""
         self._link.send(Kind.FAILED, {"message": message, "traceback": trace})
 
+    def tell_signal(self, name: str) -> None:
+        """Say that this rank was sent a signal that asks it to end."""
+        self._link.send(Kind.SIGNAL, {"name": name})
+
+    def _send_worlds(self, iteration: int) -> None:
+        with self._news:  # the iteration's report may have been quicker than the copy
+            self._news.wait_for(lambda: iteration <= max(self._kept, default=-1), KEEPING_TIME)
+            kept = self._kept.get(iteration)
+        self._link.send(Kind.WORLDS, kept() if kept is not None else b"")
+
     def _listen(self) -> None:
         while (message := self._link.receive()) is not None:
             if message.kind is Kind.SEND_WORLDS:
-                with self._news:
-                    kept = self._kept.get(message.json()["iteration"])
-                self._link.send(Kind.WORLDS, kept() if kept is not None else b"")
+                self._send_worlds(message.json()["iteration"])
                 continue
             with self._news:
                 match message.kind:

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 1
 """Grows when the contents of a checkpoint change their meaning."""
+
+OWN_STATE = ("generator", "env", "obs", "actor_hidden", "critic_hidden", "episodes")
+"""Parts of a state that are another one on every rank: its worlds and its noise."""
 
 _NAME = re.compile(r"model_(\d+)\.pt")
 
@@ -95,6 +99,25 @@ def load(path: Path) -> dict[str, Any]:
             f"this one reads schema {SCHEMA_VERSION}"
         )
     return dict(state)
+
+
+def world_size(state: Mapping[str, Any]) -> int:
+    """How many processes trained together when a checkpoint was made."""
+    return int(state.get("world_size", 1))
+
+
+def for_rank(state: Mapping[str, Any], rank: int, world_size_now: int) -> dict[str, Any]:
+    """The state with which a rank goes on.
+
+    Without a part of its own, which is missing where the number of ranks has changed and where that
+    rank was lost before it could be saved, a rank goes on with the learner in new worlds.
+    """
+    shared = {key: value for key, value in state.items() if key not in (*OWN_STATE, "other_ranks")}
+    if world_size(state) != world_size_now:
+        return shared
+    if rank == 0:
+        return {key: value for key, value in state.items() if key != "other_ranks"}
+    return shared | (state["other_ranks"][rank - 1] or {})
 
 
 def saved(folder: Path) -> list[Path]:

@@ -69,17 +69,21 @@ class CheckpointKeeper:
         for number in self._numbers():
             self._compare(number, mean_rewards.get(number, math.nan))
 
+    def wants(self, state: Mapping[str, Any]) -> bool:
+        """Whether a state is worth saving: an iteration is complete, and it is not on disk."""
+        return state["completed_iterations"] not in (0, self.newest)
+
     def save(self, state: dict[str, Any]) -> None:
-        """Save a state, unless no iteration is complete or it is on disk already.
+        """Save a state, unless it is not wanted.
 
         A disk that is full or read-only raises nothing: it is recorded.
 
         Args:
             state: of a session, with `completed_iterations` and `mean_reward`.
         """
-        iteration = state["completed_iterations"]
-        if iteration in (0, self.newest):
+        if not self.wants(state):
             return
+        iteration = state["completed_iterations"]
         path = checkpoint.path_for(self._folder, iteration)
         try:
             checkpoint.save(path, state)
