@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from presets import term_files
+from presets.extras import require
 from presets.loader import Resolved, to_toml
-from presets.problems import PresetError, did_you_mean
+from presets.problems import PresetError, did_you_mean, locate
+from presets.ranks import Ranks, joining, notes_on_ranks
 from presets.schema import Preset
+from trainer.ranks import rank_seed
 from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.session import Session
 from trainer.threads import let_torch_threads_sleep
@@ -41,10 +44,14 @@ class Device:
         return "cuda" if self.name.startswith("cuda") else "cpu"
 
 
-def resolve_device(choice: str) -> Device:
+def resolve_device(choice: str, ranks: Ranks = Ranks()) -> Device:  # noqa: B008 - frozen
     """Turn a person's choice into a device that is there.
 
     `cpu`, and `auto` on a machine without an NVIDIA driver, do not import torch.
+
+    Args:
+        choice: one of `DEVICES`.
+        ranks: who trains; of several, each takes the GPU of its local rank.
 
     Raises:
         PresetError: the choice is none of `DEVICES`, or the GPU cannot be used; says why.
@@ -56,16 +63,30 @@ def resolve_device(choice: str) -> Device:
         allowed = ", ".join(DEVICES)
         near = did_you_mean(choice.lower().replace("gpu", "cuda"), DEVICES)
         raise PresetError([f"--device {choice}: allowed: {allowed}{near}"])
-    reason = _why_no_gpu(int(index or 0))
+    if ranks.several and index:
+        raise PresetError(
+            [
+                f"--device {choice}: several processes have a GPU each; use --device cuda, and "
+                "CUDA_VISIBLE_DEVICES to choose which"
+            ]
+        )
+    own = ranks.own
+    reason = _why_no_gpu(own.local_world_size - 1 if ranks.several else int(index or 0))
     if reason is None:
-        return Device(f"cuda:{index or 0}")
+        return Device(f"cuda:{index or own.local_rank}")
+    if ranks.several and "there is no GPU" in reason:
+        raise PresetError([f"{own.local_world_size} processes need a GPU each, but {reason}"])
     if choice == "auto":
         return Device("cpu", f"no GPU ({reason})")
     raise PresetError([f"--device {choice}: {reason}; use --device cpu"])
 
 
 def new_session(
-    resolved: Resolved, device: Device, run_dir: Path | None = None, name: str = ""
+    resolved: Resolved,
+    device: Device,
+    run_dir: Path | None = None,
+    name: str = "",
+    ranks: Ranks = Ranks(),  # noqa: B008 - frozen
 ) -> Session:
     """Make a session and the folder of its run.
 
@@ -74,11 +95,13 @@ def new_session(
         device: where to train.
         run_dir: the run's folder; unset: `runs/<preset>/<UTC time>_<name>`.
         name: the last part of that.
+        ranks: who trains.
 
     Raises:
-        PresetError: the folder holds a run already, or cannot be written.
+        PresetError: the folder holds a run already, or cannot be written; or an extra is missing.
     """
-    preset, notes = resolved.preset, notes_on(resolved, device)
+    require_tracker(resolved)
+    preset, notes = resolved.preset, notes_on(resolved, device, ranks)
     if preset.trainer.seed is None:
         preset = _with_drawn_seed(preset)
         notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
@@ -93,11 +116,23 @@ def new_session(
         folder,
         device.name,
         tuple(notes),
+        join=joining(ranks, preset, device.name, resolved.own_terms, folder.log),
     )
     return session
 
 
-def notes_on(resolved: Resolved, device: Device) -> list[str]:
+def require_tracker(resolved: Resolved) -> None:
+    """Refuse a tracker whose package is not installed.
+
+    Raises:
+        PresetError: it is not; names the extra.
+    """
+    if resolved.preset.trainer.logger == "wandb":
+        path = ("trainer", "logger")
+        require("wandb", "wandb", locate(path, "wandb", resolved.origins[".".join(path)]))
+
+
+def notes_on(resolved: Resolved, device: Device, ranks: Ranks = Ranks()) -> list[str]:  # noqa: B008
     """Say what a person should know of training this preset on this device."""
     notes = []
     if device.note:
@@ -106,7 +141,7 @@ def notes_on(resolved: Resolved, device: Device) -> list[str]:
         notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
     if resolved.own_terms:
         notes.append(term_files.note(resolved.own_terms))
-    return notes
+    return notes + notes_on_ranks(ranks, resolved.preset, device.name)
 
 
 def build_env(
@@ -114,6 +149,7 @@ def build_env(
     device: Device,
     listener: Listener | None = None,
     own_terms: Sequence[Path] = (),
+    rank: int = 0,
 ) -> Env:
     """Make the worlds of a preset that has a seed. Imports torch and the physics engine.
 
@@ -122,13 +158,15 @@ def build_env(
         device: where the worlds live.
         listener: who is told what the physics engine is doing, such as a session.
         own_terms: Python files with a person's own terms; they are run.
+        rank: which of several processes this one is.
     """
     from sim.env import make_env
 
     if preset.trainer.seed is None:
         raise ValueError("worlds need a seed")
     # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
-    env = make_env(preset.env, device.name, preset.trainer.seed, own_terms, listener)
+    seed = rank_seed(preset.trainer.seed, rank)
+    env = make_env(preset.env, device.name, seed, own_terms, listener)
     return cast("Env", env)
 
 

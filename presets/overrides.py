@@ -13,6 +13,7 @@ FLAGS: Mapping[str, Path] = {
     "--num-envs": ("env", "num_envs"),
     "--iterations": ("trainer", "num_iterations"),
     "--seed": ("trainer", "seed"),
+    "--logger": ("trainer", "logger"),
 }
 """Options that stand for a key."""
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from presets.build import Device, build_env, notes_on
+from presets.build import Device, build_env, notes_on, require_tracker
 from presets.loader import Resolved, differences, filed_under, load, to_toml
 from presets.problems import PresetError, locate
+from presets.ranks import Ranks, joining, notes_on_state
 from presets.runs import LATEST, find_run, runs
 from presets.toml import format_key, format_value
 from trainer import checkpoint
@@ -18,7 +19,13 @@ from trainer.rundir import RUNS, RunDir, RunDirError, writer
 from trainer.session import Session
 from trainer.threads import let_torch_threads_sleep
 
-CHANGEABLE = ("trainer.num_iterations", "trainer.save_interval", "trainer.keep_checkpoints")
+CHANGEABLE = (
+    "trainer.num_iterations",
+    "trainer.save_interval",
+    "trainer.keep_checkpoints",
+    "trainer.logger",
+    "trainer.wandb_project",
+)
 """Keys that may differ from the run's own: they change nothing that is learnt."""
 
 
@@ -40,6 +47,7 @@ def resumed_session(
     settings: Iterable[str] = (),
     flags: Mapping[str, Any] = MappingProxyType({}),
     own_terms: Iterable[Path] = (),
+    ranks: Ranks = Ranks(),  # noqa: B008 - frozen
 ) -> Session:
     """Make a session that goes on with a run, in the run's own folder and with its own settings.
 
@@ -52,6 +60,7 @@ def resumed_session(
         settings: `key=value` texts of `--set`; only `CHANGEABLE` ones may change anything.
         flags: values of the options in `overrides.FLAGS`; None where one was not given.
         own_terms: Python files with a person's own terms, if the run was trained with any.
+        ranks: who trains; may be another number than before.
 
     Raises:
         PresetError: there is no such run, it is being written, none of its checkpoints can be
@@ -68,6 +77,7 @@ def resumed_session(
     if problems := _conflicts(trained, asked):
         raise PresetError(problems)
 
+    require_tracker(asked)
     config = asked.preset.trainer
     done = found.state["completed_iterations"]
     if done >= config.num_iterations:
@@ -77,7 +87,8 @@ def resumed_session(
                 f"to go on, give a larger total, such as --iterations {2 * done}"
             ]
         )
-    notes = [*notes_on(asked, device), *found.passed_over]
+    notes = [*notes_on(asked, device, ranks), *found.passed_over]
+    notes += notes_on_state(ranks, found.state)
     before = str(found.state["device"])
     if before.partition(":")[0] != device.kind:
         notes.append(
@@ -95,7 +106,8 @@ def resumed_session(
         run_dir,
         device.name,
         tuple(notes),
-        resume=found.state,
+        resume=checkpoint.for_rank(found.state, 0, ranks.own.world_size),
+        join=joining(ranks, asked.preset, device.name, asked.own_terms, run_dir.log, found.state),
     )
     return session
 

@@ -92,6 +92,10 @@ class TrainerConfig(Settings):
     """Iterations between two checkpoints."""
     keep_checkpoints: Annotated[int, AfterValidator(_all_or_some)] = -1
     """How many of the newest checkpoints stay, beside the best; -1: all."""
+    logger: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    """Who else gets the metrics: TensorBoard's event files, these and Weights & Biases, or none."""
+    wandb_project: Annotated[str, Field(min_length=1)] = "ppo-tui"
+    """The project in Weights & Biases."""
     init_at_random_ep_len: bool = True
     """Start the worlds at random ages, so that they do not all time out on one step."""
     clip_actions: PositiveFloat | None = None

@@ -177,12 +177,7 @@ class RunDir:
 
     def _append(self, path: Path, line: Mapping[str, Any]) -> None:
         try:
-            with path.open("ab", buffering=0) as file:
-                end = file.seek(0, os.SEEK_END)
-                text = (json.dumps(line) + "\n").encode()
-                if file.write(text) != len(text):  # the disk took only a part
-                    file.truncate(end)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            append_whole(path, (json.dumps(line) + "\n").encode())
         except OSError as error:
             self._report(path, error)
 
@@ -200,6 +195,19 @@ def default_path(preset: str, name: str, now: dt.datetime | None = None) -> Path
     while path.exists():
         path, number = base.with_name(f"{base.name}_{number}"), number + 1
     return path
+
+
+def append_whole(path: Path, data: bytes) -> None:
+    """Append to a file, all of it or nothing.
+
+    Raises:
+        OSError: the disk is full, or the file cannot be written.
+    """
+    with path.open("ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        if file.write(data) != len(data):  # the disk took only a part
+            file.truncate(end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def process_start(pid: int) -> int | None:

@@ -16,12 +16,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from trainer.config import TrainerConfig
 from trainer.describe import run_info, status
 from trainer.env import Env
 from trainer.keeping import CheckpointKeeper, copied
+from trainer.ranks import RankError
 from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
 from trainer.telemetry import (
@@ -36,12 +37,24 @@ from trainer.telemetry import (
     TensorSummary,
 )
 from trainer.threads import let_torch_threads_sleep
+from trainer.trackers.choice import Trackers
 
 if TYPE_CHECKING:
+    from trainer.distributed import Group
+    from trainer.invariants import InvariantChecker
     from trainer.loop import Trainer
+    from trainer.trace import Trace, TraceRequest
+    from trainer.tracing import Tracer
+
+Join = Callable[[Callable[[], None], Callable[[], bool]], "Group"]
+"""Brings several ranks together. Its arguments: what to call, from any thread, when a rank is lost;
+and what tells whether the run must end now."""
 
 _ROLLOUT_VIEW_INTERVAL = 0.1
 """Seconds between two pictures of a filling rollout."""
+
+_TRACE_INTERVAL = 0.4
+"""Seconds between two looks at a stage while iterations go by."""
 
 _STATUS_INTERVAL = 1.0
 """Seconds between two writings of the status while iterations go by."""
@@ -79,6 +92,7 @@ class Session:
         device: name of the device, as a person reads it.
         notes: what a person should know of this run, a sentence each.
         resume: the state of a checkpoint of this run, to go on from.
+        join: brings the ranks of this run together, where it has several.
     """
 
     def __init__(
@@ -90,6 +104,7 @@ class Session:
         device: str = "cpu",
         notes: tuple[str, ...] = (),
         resume: Mapping[str, Any] | None = None,
+        join: Join | None = None,
     ) -> None:
         self.history = History()
         self.events = EventLog()
@@ -101,10 +116,18 @@ class Session:
         self._device = device
         self._notes = notes
         self._resume = resume
+        self._join = join
+        self._group: Group | None = None  # alone, it is never made
         self._trainer: Trainer | None = None
-        self._gate = StageGate(self._paused, self._do_chores, self._resumed)
+        self._checker: InvariantChecker | None = None
+        self._tracer: Tracer | None = None
+        self._looked_at: TraceRequest | None = None  # set by other threads
+        self._answered: TraceRequest | None = None
+        self._trace_time = 0.0
+        self._gate = StageGate(self._paused, self._woken, self._resumed)
         self._checkpoint_wanted = False
         self._finish_wanted = False
+        self._stop_wanted = False  # by a person; the gate also stops for a rank that is lost
         self._followers: list[queue.SimpleQueue[IterationRow | None]] = []
         self._thread = threading.Thread(target=self._run, name="session")
 
@@ -124,6 +147,7 @@ class Session:
         self._keeper = CheckpointKeeper(
             run_dir, config.keep_checkpoints, self._record, resumed_from=self._first_iteration
         )
+        self._trackers = Trackers(config, run_dir, preset, self._record)
         self._status_time = 0.0
 
     # What other threads call.
@@ -163,10 +187,21 @@ class Session:
                 self._finish_wanted = True
                 self._gate.set_mode(GateMode.RUN)
             case Command.STOP_NOW:
+                self._stop_wanted = True
                 self._gate.stop()
             case _:
                 self._gate.set_mode(_GATE_MODES[command])
         self._seq += 1
+
+    def note(self, kind: str, text: str) -> None:
+        """Keep an event that concerns the run but is not the loop's, such as a lost terminal."""
+        self._record(kind, text)
+        self.run_dir.append_log(text)
+
+    def look(self, request: TraceRequest | None) -> None:
+        """Say what a person looks at; answered at once while paused, else between iterations."""
+        self._looked_at = request
+        self._gate.wake()
 
     # What the loop calls, in the session's thread.
 
@@ -174,10 +209,18 @@ class Session:
         """Publish where the loop is."""
         self._position = position
         self._seq += 1
+        if self._checker is not None:
+            self._checker.entering(position)
+        if position.stage is Stage.STORE and self._looks_around_store():
+            assert self._tracer is not None
+            assert self._looked_at is not None
+            self._tracer.remember_row(self._looked_at.world)
 
     def leaving(self, position: Position, *, phase_ends: bool) -> None:
         """Publish what the stage brought, and wait here if a pause was asked for."""
         self._position = position
+        if self._checker is not None:
+            self._checker.leaving(position)
         if position.stage is Stage.STORE:
             self._look_at_rollout()
         elif position.stage is Stage.FRESH:
@@ -214,8 +257,11 @@ class Session:
         except BaseException as error:  # the thread's last chance to say what happened
             self._fail(error)
         finally:
+            if self._group is not None:
+                self._group.close()
             if self._trainer is not None:
                 self._trainer.env.close()
+            self._trackers.close(failed=self._snapshot.state is RunState.FAILED)
             for rows in self._followers:
                 rows.put(None)
 
@@ -226,23 +272,40 @@ class Session:
             self._publish(progress="importing torch")
             self._build()
             self._train()
-        except StopRequested:
+        except (StopRequested, RankError) as error:
+            if not self._stop_wanted:
+                self._raise_cause(error)
             return "stopped"
         return "finished"
 
-    def _build(self) -> None:
-        from trainer.loop import Trainer  # imports torch
+    def _raise_cause(self, error: Exception) -> NoReturn:
+        """Raise what has stopped a run that nobody wanted to stop."""
+        if self._group is not None:
+            self._group.raise_loss()
+        raise error
 
+    def _build(self) -> None:
+        from trainer.invariants import InvariantChecker  # imports torch
+        from trainer.loop import Trainer
+        from trainer.tracing import Tracer
+
+        if self._join is not None:
+            self._group = self._join(self._lose_rank, lambda: self._gate.stopping)
         self._publish(progress=_BUILDING)
         env = self._build_env()
-        self._trainer = trainer = Trainer(env, self._config, self)
+        self._trainer = trainer = Trainer(env, self._config, self, self._group)
+        self._checker, self._tracer = InvariantChecker(trainer), Tracer(trainer)
         if self._resume is not None:
             trainer.load_state_dict(self._resume)
             self._resume = None
             self._recall(trainer)
+        if self._group is not None:
+            self._publish(progress="waiting for the other ranks")
+            self._group.assemble(trainer.shared_tensors(), lambda: self._gate.stopping)
         self._keep_boundary()
         info = run_info(trainer, self._preset, self.run_dir.path, self._device, self._notes)
         self._publish(info=info, progress="")
+        self._trackers.start(trainer.completed_iterations)
         gc.collect()
         gc.freeze()  # what exists now lives as long as the run: keep collections short
 
@@ -291,7 +354,7 @@ class Session:
         from trainer.metrics import update_view
 
         iteration, metrics = trainer.completed_iterations, trainer.metrics()
-        view = update_view(trainer.results, trainer.actor.std)
+        view = update_view(trainer.results, trainer.action_std)
         self.history.append(iteration, metrics)
         self._metrics.update(metrics)
         per_mini_batch = {
@@ -315,10 +378,14 @@ class Session:
             metrics=MappingProxyType(dict(self._metrics)),
             update=view,
         )
+        self._report_invariants()
+        self._trace_now_and_then()
         if time.monotonic() - self._status_time >= _STATUS_INTERVAL:
             self._write_status()
+        row = IterationRow(iteration, metrics, trainer.env_steps, self._elapsed, eta)
+        self._trackers.write(row)
         for rows in self._followers:
-            rows.put(IterationRow(iteration, metrics, trainer.env_steps, self._elapsed, eta))
+            rows.put(row)
 
     # Chores between iterations, or while paused.
 
@@ -341,8 +408,22 @@ class Session:
 
     def _save_boundary(self) -> None:
         """Save the last completed iteration, unless it is on disk already."""
-        if self._boundary_state is not None:
-            self._keeper.save(self._boundary_state)
+        state = self._boundary_state
+        if state is not None and self._keeper.wants(state):
+            self._keeper.save(state | self._of_other_ranks(state["completed_iterations"]))
+
+    def _of_other_ranks(self, iteration: int) -> dict[str, Any]:
+        """The part of a checkpoint that other ranks hold."""
+        if self._group is None:
+            return {}
+        others = self._group.worlds_of_others(iteration)
+        for rank, worlds in enumerate(others, start=1):
+            if worlds is None:
+                self._record("alert", f"the worlds of rank {rank} are lost")
+        return {"world_size": self._group.world_size, "other_ranks": others}
+
+    def _lose_rank(self) -> None:
+        self._gate.stop()  # wakes the session's thread, paused or not
 
     def _require_saved(self) -> None:
         """Fail a run whose last iterations are nowhere: nobody may believe them safe."""
@@ -356,7 +437,19 @@ class Session:
     # Pausing.
 
     def _paused(self) -> None:
-        self._publish(state=RunState.PAUSED, tensors=self._look_closely())
+        assert self._checker is not None
+        self._checker.settle()
+        self._report_invariants()
+        self._publish(
+            state=RunState.PAUSED, tensors=self._look_closely(), trace=self._trace(in_full=True)
+        )
+
+    def _woken(self) -> None:
+        """Answer what was asked for during a pause."""
+        self._do_chores()
+        asked = self._looked_at
+        if asked is not None and asked is not self._answered:
+            self._publish(trace=self._trace(in_full=True))
 
     def _resumed(self) -> None:
         self._publish(state=RunState.RUNNING, tensors=())
@@ -398,6 +491,36 @@ class Session:
         entries = stage_tensors(self._trainer, self._position.stage)
         return tuple(summarize(entry) for entry in entries)
 
+    def _trace(self, *, in_full: bool) -> Trace | None:
+        """Look at what a person looks at; None where nobody does."""
+        self._answered = request = self._looked_at
+        if request is None:
+            return None
+        assert self._tracer is not None
+        return self._tracer.trace(request, in_full=in_full)
+
+    def _trace_now_and_then(self) -> None:
+        now = time.monotonic()
+        if self._looked_at is not None and now - self._trace_time >= _TRACE_INTERVAL:
+            self._trace_time = now
+            self._publish(trace=self._trace(in_full=False))
+
+    def _looks_around_store(self) -> bool:
+        """Whether a person looks at a stage and the loop is about to pause."""
+        return self._looked_at is not None and self._gate.mode is not GateMode.RUN
+
+    def _report_invariants(self) -> None:
+        """Publish what the checks have shown, and say once what broke."""
+        checker = self._checker
+        assert checker is not None
+        for state in checker.newly_broken():
+            self._record(
+                "alert",
+                f"invariant broken in iteration {state.iteration}, {state.stage.label}: "
+                f"{state.name} ({state.detail})",
+            )
+        self._publish(invariants=checker.states, invariant_seconds=checker.seconds)
+
     def _record(self, kind: str, text: str) -> None:
         self.run_dir.append_event(self.events.add(kind, text))
 
@@ -421,7 +544,9 @@ class Session:
         trace = "".join(traceback.format_exception(error))
         stage = self._position.stage if self._trainer is not None else None
         iteration = self._position.iteration + 1
-        message = f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, RankError) else f"{type(error).__name__}: {error}"
+        if self._group is not None and not isinstance(error, RankError):
+            message = f"rank 0: {message}"
         self.run_dir.append_log(trace)
         tensors: tuple[TensorSummary, ...] = ()
         if self._trainer is not None:

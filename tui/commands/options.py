@@ -13,11 +13,27 @@ PresetName = Annotated[
 DeviceChoice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:i.", metavar="DEVICE")
 ]
-NumEnvs = Annotated[int | None, typer.Option("--num-envs", help="N, the number of worlds.")]
+NumEnvs = Annotated[
+    int | None, typer.Option("--num-envs", help="N, the number of worlds of each process.")
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--processes", help="Processes that train together, each on its own GPU or share of cores."
+    ),
+]
 Iterations = Annotated[
     int | None, typer.Option("--iterations", help="Iterations of the whole run.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed; one is drawn where unset.")]
+Logger = Annotated[
+    str | None,
+    typer.Option(
+        "--logger",
+        metavar="LOGGER",
+        help="Who else gets the metrics: tensorboard, wandb (both), or none.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any key; can be given many times."),

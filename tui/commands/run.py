@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tui.commands.options import (
     DeviceChoice,
     Iterations,
+    Logger,
     NumEnvs,
     PresetName,
+    Processes,
     Seed,
     Settings,
     Terms,
 )
 from tui.commands.refusing import refuse, refusing_bad_input
 from tui.commands.terminal import has_screen
+from tui.launcher import launch
+
+if TYPE_CHECKING:
+    from presets.ranks import Ranks
 
 
 def run(
@@ -29,6 +35,8 @@ def run(
     seed: Seed = None,
     settings: Settings = None,
     terms: Terms = None,
+    logger: Logger = None,
+    processes: Processes = None,
     headless: Annotated[
         bool, typer.Option("--headless", help="Print a line an iteration, no full screen.")
     ] = False,
@@ -51,26 +59,50 @@ def run(
 ) -> None:
     """Train a preset, with a dashboard if there is a terminal."""
     check_folder_name(name, run_dir, resume)
+    ranks = ranks_of(processes)
+    # torchrun puts its processes into sessions of their own, out of the terminal's reach
+    full_screen = not headless and not ranks.by_torchrun and has_screen()
+    launcher = launch() if full_screen else None  # before anything heavy is imported
     with refusing_bad_input():
         from presets.build import new_session, resolve_device
         from presets.loader import load
 
-        chosen = resolve_device(device)
-        flags = {"--num-envs": num_envs, "--iterations": iterations, "--seed": seed}
+        chosen = resolve_device(device, ranks)
+        flags = {
+            "--num-envs": num_envs,
+            "--iterations": iterations,
+            "--seed": seed,
+            "--logger": logger,
+        }
         if resume is not None:
             from presets.resume import resumed_session
 
-            session = resumed_session(preset, resume, chosen, settings or (), flags, terms or ())
+            session = resumed_session(
+                preset, resume, chosen, settings or (), flags, terms or (), ranks
+            )
         else:
             resolved = load(preset, settings or (), chosen.kind, flags, terms or ())
-            session = new_session(resolved, chosen, run_dir, name)
-    if headless or not has_screen():
+            session = new_session(resolved, chosen, run_dir, name, ranks)
+    if not full_screen:
         from tui.headless import run_headless
 
         raise typer.Exit(run_headless(session))
     from tui.app import run_dashboard
 
-    raise typer.Exit(run_dashboard(session))
+    raise typer.Exit(run_dashboard(session, launcher=launcher))
+
+
+def ranks_of(processes: int | None) -> Ranks:
+    """Who is to train; does not return on a rank other than 0, which does as that says."""
+    with refusing_bad_input():
+        from presets.ranks import wanted_ranks
+
+        ranks = wanted_ranks(processes)
+    if ranks.own.rank > 0:
+        from presets.follow import main
+
+        main()
+    return ranks
 
 
 def check_folder_name(name: str, run_dir: Path | None, resume: str | None = None) -> None:
