@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -23,7 +23,7 @@ from trainer.ranks import Rank
 from trainer.stages import Stage, StopRequested
 from trainer.telemetry import Position
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Job = Mapping[str, Any]
 """What rank 0 has every other rank do; `store_port` and `state` are read here."""
@@ -101,13 +101,10 @@ def _pass_signals_on(leader: Leader) -> None:
     """Let rank 0 decide what a signal means: a launcher may be ending all ranks at once."""
 
     def receive(number: int, frame: FrameType | None) -> None:
-        leader.tell_signal(signal.Signals(number).name)
+        # not in this thread, which may be sending something already
+        name = signal.Signals(number).name
+        threading.Thread(target=leader.tell_signal, args=(name,), daemon=True).start()
 
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, receive)
-
-
-def leave(code: int) -> None:
-    """End this process without waiting for threads that wait for others."""
-    os._exit(code)
+        signal.signal(number, receive)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is lost ends no training

@@ -82,6 +82,7 @@ class StartedRanks:
     def connect(self, interrupted: Callable[[], bool]) -> dict[int, Link]:
         """Start all other ranks."""
         size = self.rank.world_size
+        os.environ["LOCAL_WORLD_SIZE"] = str(size)  # physics takes its share of the cores, too
         links = {}
         with self._log.open("ab") as log:
             for number in range(1, size):

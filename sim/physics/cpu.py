@@ -159,10 +159,16 @@ class CpuPhysics(BodiesWhenRead):
 
 
 def _usable_cores() -> int:
-    """Cores that this process may use, where the system tells; else all."""
+    """Cores for this process: those that it may use, or its share where several train together.
+
+    LOCAL_WORLD_SIZE says how many they are on this machine; torchrun sets it, for one.
+    """
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    processes = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(1, cores // int(processes)) if processes.isdecimal() and int(processes) else cores
 
 
 def _keep_engine_quiet() -> None:
