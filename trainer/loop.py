@@ -268,6 +268,10 @@ class Trainer:
             "episodes": self.episodes.state_dict(),
         }
 
+    def shared_tensors(self) -> list[Tensor]:
+        """Weights and running statistics, which are the same on all ranks."""
+        return [*self.actor.state_dict().values(), *self.critic.state_dict().values()]
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.
 
