@@ -25,10 +25,11 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.mini_batches import sample
 from trainer.policy import Actor, Critic
 from trainer.rollout import Rollout
 from trainer.targets import normalize_advantages
-from trainer.update import Learner, sample
+from trainer.update import Learner
 
 State = dict[str, Any]
 
@@ -131,7 +132,7 @@ def measure(case: Case, rounds: int) -> None:
     def ours() -> None:
         mini_batches = sample(rollout, config.num_mini_batches, generator)
         for _ in range(config.num_learning_epochs):
-            for batch in mini_batches.batches:
+            for batch in mini_batches:
                 learner.optimize(batch)
 
     def floor() -> None:

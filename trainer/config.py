@@ -20,6 +20,7 @@ Activation = Literal[
     "silu",
     "mish",
 ]
+OptimizerName = Literal["adam", "adamw", "sgd", "rmsprop"]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -39,8 +40,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class ActorConfig(Settings):
-    """The policy network: observation to the mean of a Gaussian over actions."""
+class NetworkConfig(Settings):
+    """What actor and critic have in common: a perceptron, behind a memory if there is one."""
 
     hidden_dims: tuple[PositiveInt, ...] = (256, 256, 256)
     """Widths of the hidden layers."""
@@ -48,23 +49,47 @@ class ActorConfig(Settings):
     """Function between the layers."""
     obs_normalization: bool = False
     """Normalise observations by running mean and standard deviation."""
+    rnn_type: Literal["lstm", "gru"] | None = None
+    """Memory before the hidden layers; unset: none, each observation is read for itself."""
+    rnn_hidden_dim: PositiveInt = 256
+    """Width of the memory's hidden state."""
+    rnn_num_layers: PositiveInt = 1
+    """Layers of the memory."""
+
+
+class ActorConfig(NetworkConfig):
+    """The policy network: observation to the mean of a Gaussian over actions."""
+
     init_std: PositiveFloat = 1.0
     """Standard deviation of the action noise at the start."""
     std_type: Literal["scalar", "log"] = "scalar"
     """What is learnt for each action: the standard deviation itself or its logarithm."""
-    min_std: PositiveFloat = 1e-6
-    """The standard deviation is kept at or above this after every optimizer step."""
+    std_range: tuple[NonNegativeFloat, PositiveFloat] = (1e-6, 1e6)
+    """The standard deviation is kept within these, lowest and highest; never below 1e-6."""
+    learn_std: bool = True
+    """Learn the standard deviation; false: it stays init_std."""
+    state_dependent_std: bool = False
+    """Let the network put out the standard deviation for each observation, beside the mean."""
+
+    @model_validator(mode="after")
+    def _noise_fits(self) -> Self:
+        low, high = self.std_range
+        if not low < high:
+            raise ValueError(f"std_range [{low:g}, {high:g}] must rise")
+        if not low <= self.init_std <= high:
+            raise ValueError(
+                f"init_std {self.init_std:g} lies outside std_range [{low:g}, {high:g}]"
+            )
+        if self.state_dependent_std and not self.learn_std:
+            raise ValueError(
+                "state_dependent_std = true learns the standard deviation; "
+                "it does not go with learn_std = false"
+            )
+        return self
 
 
-class CriticConfig(Settings):
+class CriticConfig(NetworkConfig):
     """The value network: observation to the expected discounted return."""
-
-    hidden_dims: tuple[PositiveInt, ...] = (256, 256, 256)
-    """Widths of the hidden layers."""
-    activation: Activation = "elu"
-    """Function between the layers."""
-    obs_normalization: bool = False
-    """Normalise observations by running mean and standard deviation."""
 
 
 class ObsGroups(Settings):
@@ -77,6 +102,86 @@ class ObsGroups(Settings):
     """Groups of the policy network: what the robot itself can sense."""
     critic: GroupNames | None = None
     """Groups of the value network, which may know more: it is needed in training alone."""
+    rnd_state: GroupNames | None = None
+    """Groups of the networks of trainer.rnd, if that is given."""
+
+
+class SymmetryConfig(Settings):
+    """Learning from the mirror image of a robot whose left and right are alike.
+
+    With neither of the two uses, the mirror loss is only computed and logged.
+    """
+
+    use_data_augmentation: bool = False
+    """Join the mirror image to every mini-batch."""
+    use_mirror_loss: bool = False
+    """Add to the loss how far the policy's answer to the mirror image is from its mirrored one."""
+    mirror_loss_coeff: NonNegativeFloat = 0.0
+    """Weight of that in the total loss."""
+
+
+class WeightSchedule(Settings):
+    """How the weight of the intrinsic reward changes with the env steps of one world."""
+
+    mode: Literal["constant", "step", "linear"]
+    """constant: it stays; step: it jumps at final_step; linear: it moves from initial_step on."""
+    initial_step: Annotated[int, Field(ge=0)] | None = None
+    """For linear: the env step at which it begins to move."""
+    final_step: PositiveInt | None = None
+    """For step and linear: the env step from which it is final_value."""
+    final_value: NonNegativeFloat | None = None
+    """For step and linear: its last value, for one env step (weight is for one second)."""
+
+    @model_validator(mode="after")
+    def _mode_has_its_numbers(self) -> Self:
+        needed = {
+            "constant": (),
+            "step": ("final_step", "final_value"),
+            "linear": ("initial_step", "final_step", "final_value"),
+        }[self.mode]
+        for name in ("initial_step", "final_step", "final_value"):
+            given = getattr(self, name) is not None
+            if given and name not in needed:
+                raise ValueError(f'{name} does not go with mode = "{self.mode}"')
+            if not given and name in needed:
+                raise ValueError(f'mode = "{self.mode}" needs {name}')
+        if self.mode == "linear" and not (self.initial_step or 0) < (self.final_step or 0):
+            raise ValueError(
+                f"final_step {self.final_step} must come after initial_step {self.initial_step}"
+            )
+        return self
+
+
+def _own_width(width: int) -> int:
+    if width < -1 or width == 0:
+        raise ValueError(f"must be at least 1, or -1 for the width of the state, not {width}")
+    return width
+
+
+class RndConfig(Settings):
+    """Random network distillation: an intrinsic reward for states that are new.
+
+    Its networks read the observation set `rnd_state`.
+    """
+
+    num_outputs: PositiveInt = 1
+    """Width of the answer that the predictor learns to give."""
+    predictor_hidden_dims: tuple[Annotated[int, AfterValidator(_own_width)], ...] = (-1,)
+    """Widths of the predictor's hidden layers; -1: the width of the state."""
+    target_hidden_dims: tuple[Annotated[int, AfterValidator(_own_width)], ...] = (-1,)
+    """Widths of the hidden layers of the target, which never learns; -1: the width of the state."""
+    activation: Activation = "elu"
+    """Function between the layers."""
+    state_normalization: bool = False
+    """Normalise states by running mean and standard deviation."""
+    reward_normalization: bool = False
+    """Divide the reward by the running standard deviation of its discounted sum."""
+    weight: NonNegativeFloat = 0.0
+    """Weight of the intrinsic reward at the start, for one second."""
+    weight_schedule: WeightSchedule | None = None
+    """How the weight changes; unset: it stays."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate of the predictor's own Adam; it stays."""
 
 
 class TrainerConfig(Settings):
@@ -107,6 +212,8 @@ class TrainerConfig(Settings):
     """Passes over the rollout in one update."""
     num_mini_batches: PositiveInt = 4
     """Mini-batches in one pass, each with its own optimizer step."""
+    optimizer: OptimizerName = "adam"
+    """Rule of the optimizer step, with torch's settings."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start; the adaptive schedule moves it."""
     schedule: Literal["adaptive", "fixed"] = "adaptive"
@@ -136,6 +243,25 @@ class TrainerConfig(Settings):
     """The policy network."""
     critic: CriticConfig = CriticConfig()
     """The value network."""
+    symmetry: SymmetryConfig | None = None
+    """Learn from the mirror image too; unset: do not."""
+    rnd: RndConfig | None = None
+    """Pay for new states; unset: do not."""
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a network has a memory: mini-batches are then whole worlds, in order."""
+        return self.actor.rnn_type is not None or self.critic.rnn_type is not None
+
+    @model_validator(mode="after")
+    def _the_mirror_image_has_no_memory(self) -> Self:
+        for name, network in (("actor", self.actor), ("critic", self.critic)):
+            if self.symmetry is not None and network.rnn_type is not None:
+                raise ValueError(
+                    f"symmetry does not go with {name}.rnn_type = {network.rnn_type!r}: "
+                    "nobody knows how a memory looks in a mirror"
+                )
+        return self
 
     @model_validator(mode="after")
     def _rates_fit(self) -> Self:
@@ -171,4 +297,22 @@ def require_even_split(num_samples: int, num_mini_batches: int) -> None:
         nearest = " or ".join(map(str, nearest_divisors(num_samples, num_mini_batches)))
         raise ValueError(
             f"{num_samples} samples do not divide by {num_mini_batches}; nearest: {nearest}"
+        )
+
+
+def require_even_blocks(num_envs: int, num_mini_batches: int) -> None:
+    """Refuse mini-batches of whole worlds that would leave worlds out.
+
+    Args:
+        num_envs: N.
+        num_mini_batches: mini-batches in one epoch, each a block of worlds.
+
+    Raises:
+        ValueError: N does not divide; the message names the nearest numbers that do.
+    """
+    if num_envs % num_mini_batches:
+        nearest = " or ".join(map(str, nearest_divisors(num_envs, num_mini_batches)))
+        raise ValueError(
+            f"{num_envs} worlds do not divide by {num_mini_batches}, and a recurrent network "
+            f"learns from whole worlds; nearest: {nearest}"
         )

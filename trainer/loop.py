@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer import targets, update
+from trainer import mini_batches, recurrent, targets, update
 from trainer.config import TrainerConfig
 from trainer.distributed import Group
 from trainer.env import Env, Feedback
@@ -94,6 +94,10 @@ class Trainer:
         self.rollout = Rollout(
             config.num_steps_per_env, env.num_envs, stored, env.num_actions, env.device
         )
+        self.actor_hidden = self.actor.initial_hidden(env.num_envs)
+        """Of a recurrent actor in every world, [layers, N, H] each; carried from step to step."""
+        self.critic_hidden = self.critic.initial_hidden(env.num_envs)
+        """Of a recurrent critic."""
         self.generator = torch.Generator(env.device).manual_seed(noise_seed)
         self.episodes = EpisodeStatistics(env.num_envs, env.device)
         if config.init_at_random_ep_len:
@@ -108,7 +112,7 @@ class Trainer:
         """What the worlds answered."""
         self.last_values: Tensor | None = None
         """V(obs_T), [N, 1]."""
-        self.mini_batches: update.MiniBatches | None = None
+        self.mini_batches: mini_batches.MiniBatches | None = None
         self.results: list[update.MiniBatchResult] = []
         """One entry an optimizer step of the running update."""
         self.stage_seconds = [0.0] * len(Stage)
@@ -122,6 +126,16 @@ class Trainer:
         self._faults: list[str] = []
         self._target_metrics: dict[str, float] = {}
         self._reports: list[Report] = []  # of all ranks, on rank 0
+
+    @property
+    def action_std(self) -> Tensor:
+        """Standard deviation of each action, [A].
+
+        Where it depends on the observation, this is its mean over the rollout.
+        """
+        if self.config.actor.state_dependent_std:
+            return self.rollout.stds.mean((0, 1))
+        return self.actor.std
 
     @property
     def env_steps_of_iteration(self) -> int:
@@ -155,8 +169,16 @@ class Trainer:
         """Stage 2: cache what the policy thinks before physics, then advance the worlds."""
         assert self.obs is not None
         with torch.no_grad():
-            self.decision = self.actor.act(self.actor_set(self.obs), self.generator)
-            self.values = self.critic(self.critic_set(self.obs))
+            if self.rollout.cursor == 0:
+                self.rollout.actor_hidden = self.actor_hidden
+                self.rollout.critic_hidden = self.critic_hidden
+            self.decision = self.actor.act(
+                self.actor_set(self.obs), self.generator, self.actor_hidden
+            )
+            self.actor_hidden = self.decision.hidden
+            self.values, self.critic_hidden = self.critic.evaluate(
+                self.critic_set(self.obs), self.critic_hidden
+            )
         actions = self.decision.action
         if (limit := self.config.clip_actions) is not None:
             actions = actions.clamp(-limit, limit)
@@ -182,34 +204,41 @@ class Trainer:
         bootstrapped = targets.bootstrap_time_outs(
             reward, self.values, time_outs, self.config.gamma, terminated
         )
-        action, log_prob, mean, std = self.decision
+        action, log_prob, mean, std, _ = self.decision
         self.rollout.add(
             Transition(self.obs, action, bootstrapped, done, self.values, log_prob, mean, std)
         )
+        for hidden in (self.actor_hidden, self.critic_hidden):
+            recurrent.reset(hidden, done)
         self.obs = None
 
     def targets(self) -> None:
         """Stage 4: bootstrap V(obs_T), then backward GAE to advantages and returns [T, N, 1]."""
         self.obs = self.env.observe()
         with torch.no_grad():
-            self.last_values = self.critic(self.critic_set(self.obs))
+            # The critic has not made this step yet: its hidden state stays as it is.
+            self.last_values, _ = self.critic.evaluate(
+                self.critic_set(self.obs), self.critic_hidden
+            )
         targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
         self._target_metrics = targets.target_metrics(self.rollout, self.group)
         if not self.config.normalize_advantage_per_mini_batch:
             targets.normalize_advantages(self.rollout.advantages, group=self.group)
 
     def sample(self) -> None:
-        """Stage 5: one permutation of the B rows, one shuffled copy, cut into mini-batches."""
-        self.mini_batches = update.sample(
-            self.rollout, self.config.num_mini_batches, self.generator
+        """Stage 5: one permutation of the B rows, cut into mini-batches; or blocks of worlds."""
+        self.mini_batches = mini_batches.sample(
+            self.rollout,
+            self.config.num_mini_batches,
+            self.generator,
+            recurrent=self.config.recurrent,
         )
         self.results = []
 
     def optimize(self) -> None:
         """Stage 6: re-score one mini-batch's actions and make one optimizer step."""
         assert self.mini_batches is not None
-        batch = self.mini_batches.batches[self.position.mini_batch]
-        self.results.append(self.learner.optimize(batch))
+        self.results.append(self.learner.optimize(self.mini_batches[self.position.mini_batch]))
 
     def fresh(self) -> None:
         """Stage 7: the cursor goes back to 0; weights, obs_T and running episodes stay."""
@@ -235,7 +264,7 @@ class Trainer:
         return {
             **brought.logs,
             **brought.counts,
-            **update_metrics(self.results, self.actor.std),
+            **update_metrics(self.results, self.action_std),
             **self._target_metrics,
             "Perf/total_fps": self.env_steps_of_iteration / max(collection + learning, 1e-9),
             "Perf/collection_time": collection,
@@ -265,6 +294,8 @@ class Trainer:
             "generator": self.generator.get_state(),
             "env": self.env.state_dict(),
             "obs": self.obs,
+            "actor_hidden": list(self.actor_hidden),
+            "critic_hidden": list(self.critic_hidden),
             "episodes": self.episodes.state_dict(),
         }
 
@@ -299,6 +330,10 @@ class Trainer:
         self.generator.set_state(generator.cpu())
         self.env.load_state_dict(state["env"])
         self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
+        self.actor_hidden, self.critic_hidden = (
+            tuple(hidden.to(self.env.device) for hidden in state.get(f"{network}_hidden", ()))
+            for network in ("actor", "critic")
+        )
         self.episodes.load_state_dict(state["episodes"])
 
     def _run(

@@ -1,55 +1,21 @@
 """The two networks: the actor's Gaussian over actions and the critic's value.
 
-State-dict names are RSL-RL's (`mlp.0.weight`, `distribution.std_param`, `obs_normalizer._mean`), so
-that its checkpoints can be read.
+State-dict names are RSL-RL's (`mlp.0.weight`, `distribution.std_param`, `obs_normalizer._mean`,
+`rnn.rnn.weight_ih_l0`), so that its checkpoints can be read.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from trainer.config import ActorConfig, CriticConfig
+from trainer.config import ActorConfig, CriticConfig, NetworkConfig
+from trainer.distributions import Distribution, log_prob, make_distribution
 from trainer.mlp import MLP
 from trainer.normalizer import EmpiricalNormalizer
-
-MAX_STD = 1e6
-"""The action's standard deviation is kept at or below this (RSL-RL's bound)."""
-
-_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
-
-def log_prob(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """Log density of `action` [..., A] under a Gaussian with independent dimensions, [..., 1].
-
-    Args:
-        action: the action to score, [..., A].
-        mean: [..., A].
-        std: [..., A], or [A] where it does not depend on the observation.
-    """
-    squares = ((action - mean) / std).square().sum(-1, keepdim=True)
-    constant = action.shape[-1] * _HALF_LOG_TWO_PI
-    return -0.5 * squares - (std.log().sum(-1, keepdim=True) + constant)
-
-
-def entropy(std: Tensor) -> Tensor:
-    """Entropy in nats of a Gaussian with independent dimensions `std` [..., A], [..., 1]."""
-    return std.log().sum(-1, keepdim=True) + std.shape[-1] * (0.5 + _HALF_LOG_TWO_PI)
-
-
-def kl(old_mean: Tensor, old_std: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """KL(old || new) between Gaussians with independent dimensions [..., A], in nats, [..., 1].
-
-    The closed form of ln(σ/σ_old) + (σ_old² + (μ_old - μ)²) / (2σ²) - ½, summed over dimensions.
-    """
-    var_ratio = (old_std / std).square()
-    shift = ((old_mean - mean) / std).square()
-    # The shift is added to the ratio first: rounding noise far below 1e-7 vanishes here, so a
-    # policy that has not moved gives 0, and the adaptive learning rate stays.
-    return 0.5 * (var_ratio + shift - 1.0 - var_ratio.log()).sum(-1, keepdim=True)
+from trainer.recurrent import RNN, HiddenState, Memory
 
 
 class Sample(NamedTuple):
@@ -62,107 +28,154 @@ class Sample(NamedTuple):
     mean: Tensor
     """[N, A]"""
     std: Tensor
-    """[A]: it does not depend on the observation."""
+    """[A] where it does not depend on the observation, else [N, A]."""
+    hidden: HiddenState = ()
+    """Of a recurrent actor behind the step; new tensors."""
 
 
-class Gaussian(nn.Module):
-    """The learnt standard deviation of each action.
-
-    The parameter is never clamped in a forward pass: there its gradient would be zero and it could
-    not come back. Instead `project` moves the parameter itself into its range, after every
-    optimizer step and whenever weights are loaded.
+class Network(nn.Module):
+    """A normaliser, a memory where the settings ask for one, and a perceptron.
 
     Args:
-        num_actions: A.
-        init_std: standard deviation at the start.
-        std_type: "scalar" learns the standard deviation, "log" its logarithm.
-        min_std: lower end of the range; the upper end is `MAX_STD`.
+        config: widths, activation, normalisation and memory.
+        num_obs: width O of an observation.
+        num_outputs: width of the output.
+        distribution: what the output describes, if not a value.
     """
 
-    def __init__(self, num_actions: int, init_std: float, std_type: str, min_std: float) -> None:
+    def __init__(
+        self,
+        config: NetworkConfig,
+        num_obs: int,
+        num_outputs: int,
+        distribution: Distribution | None = None,
+    ) -> None:
         super().__init__()
-        self._range = (min_std, MAX_STD)
-        if std_type == "log":
-            self._range = (math.log(min_std), math.log(MAX_STD))
-            self.log_std_param = nn.Parameter(torch.full((num_actions,), math.log(init_std)))
-        else:
-            self.std_param = nn.Parameter(torch.full((num_actions,), init_std))
-        self._is_log = std_type == "log"
-        self.register_load_state_dict_post_hook(_project_after_load)  # type: ignore[no-untyped-call]
+        # Parts stand in RSL-RL's order, by which its optimizer's states number the parameters.
+        self.obs_normalizer: nn.Module = (
+            EmpiricalNormalizer(num_obs) if config.obs_normalization else nn.Identity()
+        )
+        if distribution is not None:
+            self.distribution = distribution
+        num_features = num_obs if config.rnn_type is None else config.rnn_hidden_dim
+        self.mlp = MLP(num_features, config.hidden_dims, num_outputs, config.activation)
+        self.rnn = None if config.rnn_type is None else RNN(num_obs, config)
 
-    @property
-    def std(self) -> Tensor:
-        """Standard deviation of each action, [A]."""
-        return self.log_std_param.exp() if self._is_log else self.std_param
+    def initial_hidden(self, num_envs: int) -> HiddenState:
+        """Hidden states of N worlds at the start of an episode; () without a memory."""
+        return () if self.rnn is None else self.rnn.initial(num_envs)
 
-    @torch.no_grad()
-    def project(self) -> None:
-        """Move the parameter into its range; a parameter inside stays as it is, bit for bit."""
-        (self.log_std_param if self._is_log else self.std_param).clamp_(*self._range)
+    def _advance(self, obs: Tensor, hidden: HiddenState) -> tuple[Tensor, HiddenState]:
+        """Read one step's `obs` [N, O]; return the output [N, ...] and the next hidden states."""
+        features = self.obs_normalizer(obs)
+        if self.rnn is not None:
+            features, hidden = self.rnn.step(features, hidden)
+        return cast(Tensor, self.mlp(features)), hidden
+
+    def _read(self, obs: Tensor, memory: Memory | None) -> Tensor:
+        """Read `obs` [..., O], or whole trajectories [T, W, O]; return the output [..., ...]."""
+        features = self.obs_normalizer(obs)
+        if self.rnn is not None:
+            if memory is None:
+                raise ValueError("a recurrent network reads trajectories, or one step at a time")
+            features = self.rnn(features, memory)
+        return cast(Tensor, self.mlp(features))
 
 
-def _project_after_load(module: Gaussian, _incompatible_keys: object) -> None:
-    module.project()
-
-
-class Actor(nn.Module):
+class Actor(Network):
     """The policy: observation to a Gaussian over actions.
 
     Args:
-        config: widths, activation, normalisation and noise.
+        config: widths, activation, normalisation, memory and noise.
         num_obs: width O of an observation.
         num_actions: width A of an action.
     """
 
     def __init__(self, config: ActorConfig, num_obs: int, num_actions: int) -> None:
-        super().__init__()
-        self.obs_normalizer = _normalizer(config.obs_normalization, num_obs)
-        self.distribution = Gaussian(num_actions, config.init_std, config.std_type, config.min_std)
-        self.mlp = MLP(num_obs, config.hidden_dims, num_actions, config.activation)
+        distribution = make_distribution(num_actions, config)
+        super().__init__(config, num_obs, distribution.num_outputs, distribution)
+        distribution.initialize(cast(nn.Linear, self.mlp[-1]))
 
     @property
     def std(self) -> Tensor:
-        """Standard deviation of each action, [A]."""
-        return self.distribution.std
+        """Standard deviation of each action, [A].
 
-    def mean(self, obs: Tensor) -> Tensor:
-        """The action without noise for `obs` [..., O], [..., A]."""
-        return cast(Tensor, self.mlp(self.obs_normalizer(obs)))
+        Raises:
+            AttributeError: it depends on the observation.
+        """
+        return cast(Tensor, self.distribution.std)
 
-    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean [..., A] and standard deviation [A] of the action for `obs` [..., O]."""
-        return self.mean(obs), self.std
+    def mean(self, obs: Tensor, memory: Memory | None = None) -> Tensor:
+        """The action without noise for `obs` [..., O], [..., A]; not of a single recurrent step."""
+        return self.distribution.mean(self._read(obs, memory))
 
-    def act(self, obs: Tensor, generator: torch.Generator) -> Sample:
-        """Draw an action for each row of `obs` [N, O]; noise comes from `generator` alone."""
+    def forward(self, obs: Tensor, memory: Memory | None = None) -> tuple[Tensor, Tensor]:
+        """Describe the action's distribution for many observations.
+
+        Args:
+            obs: [..., O]; [T, W, O] for a recurrent actor.
+            memory: what a recurrent actor needs beside them.
+
+        Returns:
+            Mean [..., A], and standard deviation [A], or [..., A] where it depends on `obs`.
+        """
+        return cast(tuple[Tensor, Tensor], self.distribution(self._read(obs, memory)))
+
+    def decide(self, obs: Tensor, hidden: HiddenState = ()) -> tuple[Tensor, HiddenState]:
+        """The action without noise for one step: mean [N, A], and the next hidden states.
+
+        Args:
+            obs: [N, O].
+            hidden: of a recurrent actor before the step.
+        """
+        output, hidden = self._advance(obs, hidden)
+        return self.distribution.mean(output), hidden
+
+    def act(self, obs: Tensor, generator: torch.Generator, hidden: HiddenState = ()) -> Sample:
+        """Draw an action for each world; noise comes from `generator` alone.
+
+        Args:
+            obs: [N, O].
+            generator: source of the noise.
+            hidden: of a recurrent actor before the step; not changed.
+        """
         self.project_std()  # a parameter set from outside must not stop a rollout
-        mean, std = self(obs)
+        output, following = self._advance(obs, hidden)
+        mean, std = self.distribution(output)
         noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
         action = mean + std * noise
-        return Sample(action, log_prob(action, mean, std), mean, std)
+        return Sample(action, log_prob(action, mean, std), mean, std, following)
 
     def project_std(self) -> None:
-        """Move the standard deviation's parameter into [min_std, MAX_STD]."""
+        """Move the standard deviation's parameter into its range."""
         self.distribution.project()
 
 
-class Critic(nn.Module):
+class Critic(Network):
     """The value function: observation to the expected discounted return.
 
     Args:
-        config: widths, activation and normalisation.
+        config: widths, activation, normalisation and memory.
         num_obs: width O of an observation.
     """
 
     def __init__(self, config: CriticConfig, num_obs: int) -> None:
-        super().__init__()
-        self.obs_normalizer = _normalizer(config.obs_normalization, num_obs)
-        self.mlp = MLP(num_obs, config.hidden_dims, 1, config.activation)
+        super().__init__(config, num_obs, 1)
 
-    def forward(self, obs: Tensor) -> Tensor:
-        """Return the value of `obs` [..., O], [..., 1]."""
-        return cast(Tensor, self.mlp(self.obs_normalizer(obs)))
+    def forward(self, obs: Tensor, memory: Memory | None = None) -> Tensor:
+        """Return the value of `obs` [..., O], [..., 1].
 
+        Args:
+            obs: [..., O]; [T, W, O] for a recurrent critic.
+            memory: what a recurrent critic needs beside them.
+        """
+        return self._read(obs, memory)
 
-def _normalizer(enabled: bool, num_obs: int) -> nn.Module:
-    return EmpiricalNormalizer(num_obs) if enabled else nn.Identity()
+    def evaluate(self, obs: Tensor, hidden: HiddenState = ()) -> tuple[Tensor, HiddenState]:
+        """Value of one step's `obs` [N, O], [N, 1], and the next hidden states.
+
+        Args:
+            obs: [N, O].
+            hidden: of a recurrent critic before the step; not changed.
+        """
+        return self._advance(obs, hidden)

@@ -1,12 +1,14 @@
-"""The rollout: T steps of N worlds, one tensor a field, and its shuffled copy."""
+"""The rollout: T steps of N worlds, one tensor a field."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from trainer.recurrent import HiddenState, Sequences
 
 
 class Transition(NamedTuple):
@@ -31,7 +33,7 @@ class Transition(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Transitions without their order, as the update reads them; K rows."""
+    """Transitions as the update reads them: K rows without order, or [T, W] of whole worlds."""
 
     observations: dict[str, Tensor]
     """Group to [K, O_g]."""
@@ -49,12 +51,18 @@ class Samples(NamedTuple):
     """Of the policy of the rollout, [K, A]."""
     stds: Tensor
     """Of the policy of the rollout, [K, A]."""
+    sequences: Sequences | None = None
+    """For whole worlds and recurrent networks: where the trajectories begin and end."""
 
-    def rows(self, start: int, stop: int) -> Samples:
-        """Return a view of some rows."""
+    def select(self, rows: Tensor) -> Samples:
+        """Copy the rows of these numbers."""
+        return self.each(lambda tensor: tensor.index_select(0, rows))
+
+    def each(self, function: Callable[[Tensor], Tensor]) -> Samples:
+        """Apply a function to every tensor."""
         return Samples(
-            {group: tensor[start:stop] for group, tensor in self.observations.items()},
-            *(tensor[start:stop] for tensor in self[1:]),
+            {group: function(tensor) for group, tensor in self.observations.items()},
+            *map(function, self[1:8]),
         )
 
 
@@ -107,8 +115,11 @@ class Rollout:
         """[T, N, 1]"""
         self.advantages = zeros(1)
         """[T, N, 1]"""
-        self.shuffled = self._empty_copy()
-        """Room for the shuffled samples of one update, [B, ...]."""
+        self.actor_hidden: HiddenState = ()
+        """Of a recurrent actor before step 0, [layers, N, H] each. Those of later steps are not
+        needed: behind a done they are 0, elsewhere they follow from these."""
+        self.critic_hidden: HiddenState = ()
+        """Of a recurrent critic before step 0."""
 
     @property
     def num_samples(self) -> int:
@@ -143,20 +154,20 @@ class Rollout:
 
     def flat(self) -> Samples:
         """View what the update reads as B rows, time-major: row t N + n is step t of world n."""
-        return Samples(
-            {group: tensor.flatten(0, 1) for group, tensor in self.observations.items()},
-            self.actions.flatten(0, 1),
-            self.values.flatten(0, 1),
-            self.advantages.flatten(0, 1),
-            self.returns.flatten(0, 1),
-            self.log_probs.flatten(0, 1),
-            self.means.flatten(0, 1),
-            self.stds.flatten(0, 1),
-        )
+        return self._samples().each(lambda tensor: tensor.flatten(0, 1))
 
-    def _empty_copy(self) -> Samples:
-        flat = self.flat()
+    def block(self, start: int, stop: int) -> Samples:
+        """View what the update reads of neighbouring worlds, [T, stop - start, ...]."""
+        return self._samples().each(lambda tensor: tensor[:, start:stop])
+
+    def _samples(self) -> Samples:
         return Samples(
-            {group: torch.empty_like(tensor) for group, tensor in flat.observations.items()},
-            *(torch.empty_like(tensor) for tensor in flat[1:]),
+            self.observations,
+            self.actions,
+            self.values,
+            self.advantages,
+            self.returns,
+            self.log_probs,
+            self.means,
+            self.stds,
         )

@@ -1,18 +1,22 @@
 """Every tensor of a stage, by name and symbolic shape, described for a person who looks at it.
 
 Symbols: T steps, N worlds, B = N T, M samples of a mini-batch, A actions, O_g width of a group.
+With a memory: L layers of width H; K mini-batches of W worlds, each cut into P pieces of at most S
+steps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from trainer.loop import Trainer
+from trainer.mini_batches import ShuffledRows, WorldBlocks
+from trainer.recurrent import Sequences
 from trainer.rollout import Samples
 from trainer.stages import Stage
 from trainer.telemetry import TensorSummary
@@ -127,22 +131,34 @@ def reward_term_values(trainer: Trainer) -> Tensor | None:
 
 
 def last_updates(trainer: Trainer) -> dict[Tensor, Tensor]:
-    """Norm of Adam's last step over the norm of the weights, for each parameter, [] each.
+    """Norm of the last optimizer step over the norm of the weights, for each parameter, [] each.
 
-    Derived from the optimizer's own averages, so nothing has to be kept between two steps.
+    Derived from what the optimizer keeps, so nothing has to be kept between two steps.
     """
     found = {}
     for group in trainer.learner.optimizer.param_groups:
-        beta1, beta2 = group["betas"]
         for parameter in group["params"]:
-            if not (state := trainer.learner.optimizer.state.get(parameter)):
-                continue
-            step = state["step"]
-            first = state["exp_avg"] / (1 - beta1**step)
-            second = (state["exp_avg_sq"] / (1 - beta2**step)).sqrt()
-            update = group["lr"] * (first / (second + group["eps"])).norm()
-            found[parameter] = update / parameter.detach().norm().clamp_min(1e-30)
+            state = trainer.learner.optimizer.state.get(parameter, {})
+            if (step := _last_step(parameter, state, group)) is not None:
+                size = parameter.detach().norm().clamp_min(1e-30)
+                found[parameter] = group["lr"] * step.norm() / size
     return found
+
+
+def _last_step(
+    parameter: Tensor, state: Mapping[str, Tensor], group: Mapping[str, Any]
+) -> Tensor | None:
+    """The last step at a rate of 1, of Adam (Kingma and Ba 2015), RMSprop or plain descent."""
+    if "exp_avg" in state:
+        beta1, beta2 = group["betas"]
+        first = state["exp_avg"] / (1 - beta1 ** state["step"])
+        second = state["exp_avg_sq"] / (1 - beta2 ** state["step"])
+        return first / (second.sqrt() + group["eps"])
+    if parameter.grad is None:
+        return None
+    if "square_avg" in state:
+        return parameter.grad / (state["square_avg"].sqrt() + group["eps"])
+    return parameter.grad
 
 
 def _observe(trainer: Trainer) -> Iterator[NamedTensor]:
@@ -161,10 +177,10 @@ def _act_step(trainer: Trainer) -> Iterator[NamedTensor]:
     yield from _observe(trainer)
     actions = action_columns(trainer)
     if trainer.decision is not None and trainer.values is not None:
-        action, log_prob, mean, std = trainer.decision
+        action, log_prob, mean, std, _ = trainer.decision
         yield NamedTensor("action", "[N,A]", action, actions)
         yield NamedTensor("mean", "[N,A]", mean, actions)
-        yield NamedTensor("std", "[A]", std, actions)
+        yield NamedTensor("std", "[A]" if std.ndim == 1 else "[N,A]", std, actions)
         yield NamedTensor("log_prob", "[N,1]", log_prob)
         yield NamedTensor("value", "[N,1]", trainer.values)
     if (feedback := trainer.feedback) is not None:
@@ -174,6 +190,7 @@ def _act_step(trainer: Trainer) -> Iterator[NamedTensor]:
         if (terms := reward_term_values(trainer)) is not None:
             names = tuple(trainer.env.reward_terms)
             yield NamedTensor("reward_terms", "[N,R]", terms.T, names)
+    yield from _hidden_states(trainer)
 
 
 def _store(trainer: Trainer) -> Iterator[NamedTensor]:
@@ -208,21 +225,21 @@ def _targets(trainer: Trainer) -> Iterator[NamedTensor]:
 
 
 def _sample(trainer: Trainer) -> Iterator[NamedTensor]:
-    """The rollout, and its shuffled copy, of which mini-batch k is rows k M to (k + 1) M."""
+    """The rollout, and the order in which the mini-batches read it."""
     yield from _store(trainer)
     yield NamedTensor("rollout.advantages", "[T,N,1]", trainer.rollout.advantages)
     yield NamedTensor("rollout.returns", "[T,N,1]", trainer.rollout.returns)
-    if (shuffled := trainer.mini_batches) is None:
-        return
-    yield NamedTensor("permutation", "[B]", shuffled.permutation)
-    for name, symbols, tensor, names in _batch_fields(trainer, shuffled.shuffled, "B"):
-        yield NamedTensor(f"shuffled.{name}", symbols, tensor, names)
+    if isinstance(trainer.mini_batches, ShuffledRows):
+        yield NamedTensor("permutation", "[B]", trainer.mini_batches.permutation)
+    elif isinstance(trainer.mini_batches, WorldBlocks):
+        yield NamedTensor("worlds", "[K,W]", trainer.mini_batches.worlds)
 
 
 def _optimize(trainer: Trainer) -> Iterator[NamedTensor]:
     if (batches := trainer.mini_batches) is not None:
-        batch = batches.batches[trainer.position.mini_batch]
-        for name, symbols, tensor, names in _batch_fields(trainer, batch, "M"):
+        rows = "T,W" if isinstance(batches, WorldBlocks) else "M"
+        batch = batches[trainer.position.mini_batch]
+        for name, symbols, tensor, names in _batch_fields(trainer, batch, rows):
             yield NamedTensor(f"mini_batch.{name}", symbols, tensor, names)
     if trainer.results:
         yield NamedTensor("ratio", "[M]", trainer.results[-1].ratio)
@@ -250,6 +267,24 @@ def _batch_fields(
         ("stds", "A", actions),
     ):
         yield name, f"[{rows},{width}]", getattr(batch, name), names
+
+
+def _hidden_states(trainer: Trainer) -> Iterator[NamedTensor]:
+    for network in ("actor", "critic"):
+        for index, state in enumerate(getattr(trainer, f"{network}_hidden")):
+            yield NamedTensor(f"{network}_hidden.{index}", "[L,N,H]", state)
+
+
+def _trajectories(sequences: Sequences) -> Iterator[NamedTensor]:
+    """The pieces of a recurrent mini-batch, and the hidden states with which they begin."""
+    yield NamedTensor("mini_batch.masks", "[S,P]", sequences.trajectories.masks)
+    yield NamedTensor("mini_batch.worlds", "[P]", sequences.trajectories.worlds)
+    for network, hidden in (
+        ("actor", sequences.actor_hidden),
+        ("critic", sequences.critic_hidden),
+    ):
+        for index, state in enumerate(hidden):
+            yield NamedTensor(f"mini_batch.{network}_hidden.{index}", "[L,P,H]", state)
 
 
 def _parameters(trainer: Trainer, *, gradients: bool) -> Iterator[NamedTensor]:

@@ -1,10 +1,9 @@
-"""The update: the rollout shuffled once, then one optimizer step for each mini-batch."""
+"""Stage 6: one optimizer step for each mini-batch."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,62 +11,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from trainer.config import TrainerConfig, require_even_split
+from trainer.config import TrainerConfig
 from trainer.distributed import Group
-from trainer.guard import (
-    NonFiniteError,
-    check_rollout,
-    named_samples,
-    raise_first_non_finite,
-)
+from trainer.distributions import entropy, kl, log_prob
+from trainer.guard import NonFiniteError, named_samples, raise_first_non_finite
 from trainer.losses import adapt_learning_rate, surrogate_losses, value_losses
 from trainer.normalizer import EmpiricalNormalizer
 from trainer.observation_sets import ObservationSet
-from trainer.policy import Actor, Critic, entropy, kl, log_prob
+from trainer.optimizers import make_optimizer, require_fitting_state
+from trainer.policy import Actor, Critic
 from trainer.rollout import Rollout, Samples
 from trainer.targets import normalize_advantages
 
-__all__ = ["Learner", "MiniBatchResult", "MiniBatches", "NonFiniteError", "sample"]
+__all__ = ["Learner", "MiniBatchResult", "NonFiniteError"]
 
 
-@dataclass(frozen=True, slots=True)
-class MiniBatches:
-    """One partition of the rollout, the same for all epochs of an update."""
-
-    permutation: Tensor
-    """Row i of the shuffled copy is row permutation[i] of the flattened rollout, [B]."""
-    shuffled: Samples
-    """[B, ...]"""
-    batches: tuple[Samples, ...]
-    """Contiguous views of the shuffled copy, [M, ...] each."""
-
-
-@torch.no_grad()
-def sample(rollout: Rollout, num_mini_batches: int, generator: torch.Generator) -> MiniBatches:
-    """Shuffle the rollout into its preallocated copy and cut that into mini-batches.
-
-    Args:
-        rollout: filled, with its targets computed.
-        num_mini_batches: mini-batches in one epoch.
-        generator: source of the one permutation; lives on the rollout's device.
-
-    Raises:
-        ValueError: the samples do not divide by the number of mini-batches.
-        NonFiniteError: the rollout holds NaN or infinity.
-    """
-    require_even_split(rollout.num_samples, num_mini_batches)
-    check_rollout(rollout)
-    permutation = torch.randperm(
-        rollout.num_samples, generator=generator, device=rollout.actions.device
-    )
-    flat, shuffled = rollout.flat(), rollout.shuffled
-    for group, tensor in flat.observations.items():
-        torch.index_select(tensor, 0, permutation, out=shuffled.observations[group])
-    for source, target in zip(flat[1:], shuffled[1:], strict=True):
-        torch.index_select(source, 0, permutation, out=target)
-    size = rollout.num_samples // num_mini_batches
-    batches = tuple(shuffled.rows(i * size, (i + 1) * size) for i in range(num_mini_batches))
-    return MiniBatches(permutation, shuffled, batches)
+_KINDS = ("fused", "foreach", "capturable")
+"""How an optimizer computes, rather than what: ours, whoever wrote the state."""
 
 
 class Scores(NamedTuple):
@@ -76,7 +36,7 @@ class Scores(NamedTuple):
     new_means: Tensor
     """[M, A]"""
     new_stds: Tensor
-    """[A]"""
+    """[A], or [M, A] where they depend on the observation."""
     new_values: Tensor
     """[M, 1]"""
     ratio: Tensor
@@ -140,10 +100,10 @@ class Learner:
         self.critic_set = critic_set
         self._actor_parameters = list(actor.parameters())
         self._critic_parameters = list(critic.parameters())
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = make_optimizer(
+            config.optimizer,
             chain(self._actor_parameters, self._critic_parameters),
-            lr=config.learning_rate,
-            fused=True,
+            config.learning_rate,
         )
 
     @property
@@ -233,8 +193,13 @@ class Learner:
         advantages = batch.advantages
         if config.normalize_advantage_per_mini_batch:
             advantages = normalize_advantages(advantages.clone(), group=self.group)
-        means, stds = self.actor(self.actor_set(batch.observations))
-        values = self.critic(self.critic_set(batch.observations))
+        sequences = batch.sequences
+        means, stds = self.actor(
+            self.actor_set(batch.observations), sequences.actor if sequences else None
+        )
+        values = self.critic(
+            self.critic_set(batch.observations), sequences.critic if sequences else None
+        )
         ratio = (log_prob(batch.actions, means, stds) - batch.log_probs).exp()
         with torch.no_grad():
             mean_kl = kl(batch.means, batch.stds, means, stds).mean()
@@ -255,8 +220,15 @@ class Learner:
         return self.optimizer.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state_dict` (or RSL-RL's optimizer) returned."""
-        groups = [{**group, "fused": True} for group in state["param_groups"]]
+        """Continue from a state that `state_dict` (or RSL-RL's optimizer) returned.
+
+        Raises:
+            ValueError: the state is that of another optimizer, or of other networks.
+        """
+        require_fitting_state(self.optimizer, state)
+        defaults = self.optimizer.defaults  # for what an older torch did not save
+        kind = {key: value for key, value in defaults.items() if key in _KINDS}
+        groups = [{**defaults, **group, **kind} for group in state["param_groups"]]
         self.optimizer.load_state_dict({**state, "param_groups": groups})
 
     def update_normalizers(self, rollout: Rollout) -> None:

@@ -12,10 +12,11 @@ from tensordict import TensorDict
 
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
 from trainer.metrics import update_metrics
+from trainer.mini_batches import sample
 from trainer.policy import Actor, Critic
 from trainer.rollout import Rollout, Transition
 from trainer.targets import bootstrap_time_outs, compute_returns, normalize_advantages
-from trainer.update import Learner, sample
+from trainer.update import Learner
 
 T, N, NUM_OBS, NUM_ACTIONS = 8, 16, 7, 3
 UPDATES = 4
@@ -112,7 +113,7 @@ class Pair:
                 bootstrapped = bootstrap_time_outs(
                     reward, values, time_outs, self.config.gamma, terminated
                 )
-                action, log_prob, mean, std = decision
+                action, log_prob, mean, std, _ = decision
                 self.rollout.add(
                     Transition(
                         {"policy": obs}, action, bootstrapped, dones, values, log_prob, mean, std
@@ -143,7 +144,7 @@ class Pair:
         torch.manual_seed(seed)
         losses = self.reference.update()
         generator = torch.Generator().manual_seed(seed)
-        batches = sample(self.rollout, self.config.num_mini_batches, generator).batches
+        batches = sample(self.rollout, self.config.num_mini_batches, generator)
         results = [
             self.learner.optimize(batch)
             for _ in range(self.config.num_learning_epochs)

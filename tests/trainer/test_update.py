@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
 from trainer.guard import NonFiniteError
+from trainer.mini_batches import sample
 from trainer.observation_sets import ObservationSet
 from trainer.policy import Actor, Critic
 from trainer.rollout import Rollout, Transition
 from trainer.targets import compute_returns, normalize_advantages
-from trainer.update import Learner, sample
+from trainer.update import Learner
 
 NUM_OBS, NUM_ACTIONS = 4, 2
 NETWORKS = {
@@ -43,7 +44,7 @@ def collect(learner: Learner, num_steps=6, num_envs=8, seed=0) -> Rollout:
             dones = random(num_envs) > 1.0
             rollout.add(
                 Transition(
-                    {"policy": obs}, decision[0], random(num_envs), dones, values, *decision[1:]
+                    {"policy": obs}, decision[0], random(num_envs), dones, values, *decision[1:4]
                 )
             )
         last_values = learner.critic(random(num_envs, NUM_OBS))
@@ -54,7 +55,7 @@ def collect(learner: Learner, num_steps=6, num_envs=8, seed=0) -> Rollout:
 
 def update(learner: Learner, rollout: Rollout, seed=1):
     config = learner.config
-    batches = sample(rollout, config.num_mini_batches, torch.Generator().manual_seed(seed)).batches
+    batches = sample(rollout, config.num_mini_batches, torch.Generator().manual_seed(seed))
     return [learner.optimize(batch) for _ in range(config.num_learning_epochs) for batch in batches]
 
 
@@ -76,30 +77,27 @@ def test_every_sample_is_in_exactly_one_mini_batch_with_all_its_fields(
 ):
     rollout = Rollout(num_steps, 4, {"policy": 1, "critic": 2}, 3, "cpu")
     row = torch.arange(rollout.num_samples, dtype=torch.float32).view(num_steps, 4, 1)
-    for tensor in (*rollout.flat().observations.values(), *rollout.flat()[1:]):
+    for tensor in (*rollout.flat().observations.values(), *rollout.flat()[1:-1]):
         tensor.view(num_steps, 4, -1).copy_(row.expand(-1, -1, tensor.shape[-1]))
     generator = torch.Generator().manual_seed(seed)
     partition = sample(rollout, num_mini_batches, generator)
-    seen = torch.cat([batch.actions[:, 0] for batch in partition.batches])
+    seen = torch.cat([batch.actions[:, 0] for batch in partition])
     assert seen.sort().values.tolist() == list(range(rollout.num_samples))
     assert torch.equal(seen, partition.permutation.float())
-    for batch in partition.batches:
+    for batch in partition:
         rows = batch.actions[:, :1]
-        for tensor in (*batch.observations.values(), *batch[1:]):
+        for tensor in (*batch.observations.values(), *batch[1:-1]):
             assert torch.equal(tensor, rows.expand_as(tensor))
 
 
-def test_mini_batches_are_contiguous_views_of_one_copy_made_once():
-    learner = make_learner()
-    rollout = collect(learner)
+def test_every_update_has_a_partition_of_its_own_and_every_epoch_the_same_mini_batches():
+    rollout = collect(make_learner())
     generator = torch.Generator().manual_seed(0)
     first, second = sample(rollout, 4, generator), sample(rollout, 4, generator)
     assert not torch.equal(first.permutation, second.permutation)
-    assert second.shuffled.actions.data_ptr() == first.shuffled.actions.data_ptr()
-    for i, batch in enumerate(second.batches):
-        assert batch.actions.is_contiguous()
-        expected = second.shuffled.actions[12 * i].data_ptr()
-        assert batch.actions.data_ptr() == expected
+    for one, again in zip(first, first, strict=True):
+        assert torch.equal(one.actions, again.actions)
+        assert one.actions.is_contiguous()
 
 
 def test_the_same_seed_makes_the_same_partition():
@@ -165,7 +163,7 @@ def test_an_update_learns():
 )
 def test_the_kl_sets_the_rate_of_the_very_step_it_precedes(kl_scale, expected):
     learner = make_learner()
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     batch.means.add_(kl_scale)  # the policy "was" elsewhere
     result = learner.optimize(batch)
     assert result.learning_rate == expected
@@ -174,7 +172,7 @@ def test_the_kl_sets_the_rate_of_the_very_step_it_precedes(kl_scale, expected):
 
 def test_a_fixed_rate_stays_whatever_the_kl():
     learner = make_learner(schedule="fixed")
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     batch.means.add_(10.0)
     assert learner.optimize(batch).learning_rate == 1e-3
 
@@ -192,7 +190,7 @@ def test_the_rate_comes_back_with_the_optimizer_state():
 
 def test_actor_and_critic_gradients_are_clipped_each_on_its_own():
     learner = make_learner(max_grad_norm=1e-3)
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     result = learner.optimize(batch)
     for network, before in (
         (learner.actor, result.actor_grad_norm),
@@ -205,7 +203,7 @@ def test_actor_and_critic_gradients_are_clipped_each_on_its_own():
 
 def test_a_small_gradient_is_not_scaled():
     learner = make_learner(max_grad_norm=1e6)
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     result = learner.optimize(batch)
     grads = torch.cat([parameter.grad.flatten() for parameter in learner.critic.parameters()])
     assert grads.norm().item() == pytest.approx(result.critic_grad_norm, rel=1e-5)
@@ -218,7 +216,7 @@ def test_entropy_alone_makes_the_noise_grow():
     rollout = collect(learner)
     rollout.advantages.zero_()
     before = learner.actor.std.detach().clone()
-    batch = sample(rollout, 1, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(rollout, 1, torch.Generator().manual_seed(0))[0]
     learner.optimize(batch)
     torch.testing.assert_close(
         learner.actor.distribution.log_std_param.grad, torch.full((NUM_ACTIONS,), -0.01)
@@ -228,7 +226,7 @@ def test_entropy_alone_makes_the_noise_grow():
 
 @pytest.mark.parametrize("parameter", [-0.05, 1e-6])
 def test_a_std_driven_below_its_range_comes_back_after_the_step(parameter):
-    learner = make_learner(actor=ActorConfig(hidden_dims=(16,), min_std=0.01))
+    learner = make_learner(actor=ActorConfig(hidden_dims=(16,), std_range=(0.01, 1e6)))
     with torch.no_grad():
         learner.actor.distribution.std_param.fill_(parameter)
     results = update(learner, collect(learner))
@@ -238,7 +236,7 @@ def test_a_std_driven_below_its_range_comes_back_after_the_step(parameter):
 
 def test_per_mini_batch_normalisation_leaves_the_samples_as_they_are():
     learner = make_learner(normalize_advantage_per_mini_batch=True)
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     before = batch.advantages.clone()
     learner.optimize(batch)
     assert torch.equal(batch.advantages, before)
@@ -265,7 +263,7 @@ def test_one_infinite_return_stops_the_update_before_any_step():
 )
 def test_a_bad_mini_batch_is_refused_by_name_and_changes_no_bit(field, message):
     learner = make_learner()
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     before, state = weights(learner), learner.state_dict()["state"]
     getattr(batch, field)[3, -1] = math.nan
     with pytest.raises(NonFiniteError) as caught:
@@ -277,7 +275,7 @@ def test_a_bad_mini_batch_is_refused_by_name_and_changes_no_bit(field, message):
 
 def test_an_exploding_ratio_is_named():
     learner = make_learner()
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     before = weights(learner)
     batch.log_probs[0] = -1e4  # exp overflows
     with pytest.raises(NonFiniteError, match=r"^ratio: 1 of 12 non-finite$"):
@@ -287,7 +285,7 @@ def test_an_exploding_ratio_is_named():
 
 def test_an_overflowing_loss_is_named():
     learner = make_learner()
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     batch.returns[0] = 1e30  # finite, but its square is not
     with pytest.raises(NonFiniteError, match=r"^value_loss: 1 of 1 non-finite$"):
         learner.optimize(batch)
@@ -295,7 +293,7 @@ def test_an_overflowing_loss_is_named():
 
 def test_a_bad_weight_is_seen_in_what_it_makes():
     learner = make_learner()
-    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0)).batches[0]
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     with torch.no_grad():
         learner.critic.mlp[0].weight[0, 0] = math.nan
     with pytest.raises(NonFiniteError, match=r"^new_values: 12 of 12 non-finite$"):
@@ -332,7 +330,7 @@ def test_each_network_reads_its_own_group():
     for obs in rollout.observations.values():
         obs.normal_()
     rollout.stds.fill_(1.0)
-    learner.optimize(sample(rollout, 2, torch.Generator()).batches[0])
+    learner.optimize(sample(rollout, 2, torch.Generator())[0])
     learner.update_normalizers(rollout)
     expected = rollout.observations["critic"].flatten(0, 1).mean(0)
     torch.testing.assert_close(critic.obs_normalizer._mean[0], expected)

@@ -135,7 +135,7 @@ the signs that are off come first. What to do about a sign that is off:
   goes; below 0 in the first iterations is normal. Later on: a larger critic, or smaller rewards.
 - **entropy** of the policy: falls slowly. Collapse: raise `entropy_coef`; growth: lower it.
 - **σ min, max**, the actions' standard deviation: 0.05 to 2. Too small: the policy explores no
-  more; raise `entropy_coef` or `min_std`. Too large: lower `entropy_coef`.
+  more; raise `entropy_coef` or `std_range`. Too large: lower `entropy_coef`.
 - **|g| actor, critic**, gradient norms before clipping: around the cap or below. Far above: scale
   the rewards down, look for outliers in the observations.
 - **value loss**: level or falling. A jump: rewards or observations jumped.
