@@ -141,7 +141,9 @@ class SampleNumbers:
     num_envs: int
     mini_batch_size: int
     place: int
-    """Row of the shuffled copy that holds the chosen transition."""
+    """Where the chosen transition stands in the order in which mini-batches read, 0 to B - 1."""
+    whole_worlds: bool
+    """Whether mini-batches are whole worlds, as networks with a memory need them."""
     heads: Ints
     """First flat indices of each mini-batch, [mini-batches, some]."""
     window: Ints
@@ -205,10 +207,11 @@ class FreshNumbers:
     obs_group: str
     obs: Floats
     """obs_T of the chosen world, its first columns."""
+    obs_names: tuple[str, ...]
     episode_length: int
     """Of the chosen world's running episode."""
     num_tensors: int
-    """Of the rollout, its shuffled copy included."""
+    """Of the rollout."""
     num_bytes: int
     completed_iterations: int
 
@@ -247,6 +250,8 @@ class TensorView:
     """Bins in which an episode ended, [R, C]; only for a tensor over steps and worlds."""
     value: float
     """The entry under the cursor (the root mean square of its columns where all are shown)."""
+    row_names: tuple[str, ...]
+    """Names of the picture's rows, where the env has them."""
     depth_names: tuple[str, ...]
     """Names of the last axis where it is none of the picture's; else empty."""
     depth: Floats
@@ -254,8 +259,7 @@ class TensorView:
     depth_column: int
     """Which of them the picture shows, or `ALL_COLUMNS`."""
     along: Floats
-    """The picture's column under the cursor, from top to bottom, unbinned where it is short."""
-    along_name: str
+    """The picture's column under the cursor, from top to bottom; binned where it is very long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,625 @@
+"""The invariants of the seven stages, checked while the run goes on.
+
+A check reads and never writes, draws no random number and does not wait for the device: what it
+finds stays there as a few numbers, which `InvariantChecker.settle` reads together once an
+iteration. Bits are compared as sums of integers, which change with every bit that changes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from trainer.distributions import log_prob
+from trainer.loop import Trainer
+from trainer.mini_batches import MiniBatches, ShuffledRows, WorldBlocks
+from trainer.stages import Stage
+from trainer.telemetry import Position
+from trainer.trace import InvariantState, Verdict
+
+RATIO_TOLERANCE = 1e-2
+"""How far a ratio may lie from 1 before the first step: what rounding makes of float32 sums."""
+KL_TOLERANCE = 1e-5
+"""The same for the mean KL; in units of std a mean has then moved by less than a thousandth."""
+RETURN_TOLERANCE = 1e-4
+"""Relative to the largest return: float32 against float64 over a whole rollout."""
+MAX_WORDS = 1 << 20
+"""Of a larger tensor only evenly spaced rows are summed, about this many entries."""
+
+Judge = Callable[[Sequence[float]], str]
+"""From the numbers read to what is wrong with them; empty where nothing is."""
+
+
+class Finding(NamedTuple):
+    """Numbers on the device that will decide on an invariant."""
+
+    numbers: Tensor
+    """[K]"""
+    judge: Judge
+    iteration: int
+
+
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@torch.no_grad()
+def fingerprint(*tensors: Tensor) -> Tensor:
+    """Add up the bits of tensors as integers, [] int64; equal tensors have equal sums."""
+    return torch.stack([_sum_of_words(tensor) for tensor in tensors]).sum()
+
+
+def _sum_of_words(tensor: Tensor) -> Tensor:
+    stride = tensor.numel() // MAX_WORDS
+    if stride > 1:
+        tensor = tensor.flatten(0, -2)[::stride] if tensor.ndim > 1 else tensor[::stride]
+    return tensor.detach().view(_WORDS[tensor.element_size()]).sum(dtype=torch.int64)
+
+
+def parameters_fingerprint(*networks: nn.Module, buffers: bool = False) -> Tensor:
+    """`fingerprint` of all parameters, and if asked of the buffers; one pass over one copy."""
+    tensors = [parameter for network in networks for parameter in network.parameters()]
+    if buffers:
+        tensors += [buffer for network in networks for buffer in network.buffers()]
+    alike = [t.detach().flatten() for t in tensors if t.dtype is torch.float32]
+    others = [t.detach() for t in tensors if t.dtype is not torch.float32]
+    return fingerprint(torch.cat(alike), *others) if alike else fingerprint(*others)
+
+
+class Invariant:
+    """One statement about the stages; its methods `entering_<stage>` and `leaving_<stage>` check.
+
+    A subclass hands what it finds to `require`, where it is known at once, or to `later`.
+    """
+
+    name: ClassVar[str]
+    stage: ClassVar[Stage]
+    statement: ClassVar[str]
+    method: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.state = InvariantState(self.name, self.stage, self.statement, self.method)
+        self.findings: list[Finding] = []
+
+    def require(self, holds: bool, detail: str, at: Position) -> None:
+        """Note what is known at once."""
+        self._note("" if holds else detail, at.iteration)
+
+    def later(self, numbers: Tensor | Sequence[Tensor], judge: Judge, at: Position) -> None:
+        """Note what the device will tell."""
+        if not isinstance(numbers, Tensor):
+            numbers = torch.stack([number.to(torch.float64) for number in numbers])
+        self.findings.append(Finding(numbers.reshape(-1).double(), judge, at.iteration))
+
+    def unchanged(self, before: Tensor, now: Tensor, detail: str, at: Position) -> None:
+        """Note that two fingerprints must be equal."""
+        self.later(before != now, lambda differ: detail if any(differ) else "", at)
+
+    def settle(self, numbers: Sequence[Sequence[float]]) -> None:
+        """Judge the findings by their numbers, in the same order."""
+        for finding, read in zip(self.findings, numbers, strict=True):
+            self._note(finding.judge(read), finding.iteration)
+        self.findings.clear()
+
+    def _note(self, wrong: str, iteration: int) -> None:
+        """What broke once stays broken: the first iteration where it did is what one looks for."""
+        if self.state.verdict is Verdict.BROKEN:
+            return
+        verdict = Verdict.BROKEN if wrong else Verdict.HOLDS
+        self.state = replace(self.state, verdict=verdict, iteration=iteration + 1, detail=wrong)
+
+
+class OneRowAWorld(Invariant):
+    """observe: [N, O_g]."""
+
+    name = "one row a world"
+    stage = Stage.OBSERVE
+    statement = "every observation group has N rows, one a world, for one shared network"
+    method = "shapes, at every step"
+
+    def leaving_observe(self, trainer: Trainer, at: Position) -> None:
+        """Compare the shapes with the env's own widths."""
+        worlds = trainer.env.num_envs
+        for group, obs in (trainer.obs or {}).items():
+            terms = trainer.env.observation_terms.get(group, ())
+            width = sum(width for _, width in terms) or obs.shape[-1]
+            if tuple(obs.shape) != (worlds, width):
+                self.require(False, f"{group} is {list(obs.shape)}, not [{worlds}, {width}]", at)
+                return
+        self.require(True, "", at)
+
+
+class WeightsFixed(Invariant):
+    """act_step: one policy for all T steps."""
+
+    name = "weights fixed"
+    stage = Stage.ACT_STEP
+    statement = "no weight and no normaliser changes while the rollout is collected"
+    method = "fingerprint of both networks before row 0 and behind row T - 1"
+
+    def entering_observe(self, trainer: Trainer, at: Position) -> None:
+        """Take the fingerprint."""
+        if at.step == 0:
+            self._before = _networks(trainer)
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Compare."""
+        if at.step != trainer.rollout.num_steps or not hasattr(self, "_before"):
+            return
+        for name, before, now in zip(
+            ("actor", "critic"), self._before, _networks(trainer), strict=True
+        ):
+            self.unchanged(before, now, f"the {name} changed while collecting", at)
+
+
+def _networks(trainer: Trainer) -> tuple[Tensor, Tensor]:
+    return (
+        parameters_fingerprint(trainer.actor, buffers=True),
+        parameters_fingerprint(trainer.critic, buffers=True),
+    )
+
+
+def _is_sampled_row(trainer: Trainer, at: Position) -> bool:
+    """Whether the row just stored is the one that this iteration looks at; each has its turn."""
+    return at.step - 1 == at.iteration % trainer.rollout.num_steps
+
+
+class StoredActionIsSample(Invariant):
+    """act_step: whatever the env clamps."""
+
+    name = "stored action is the sample"
+    stage = Stage.ACT_STEP
+    statement = "the row holds the actor's own sample, whatever the env was sent"
+    method = "one row an iteration: bits of the action, and its log-probability scored again"
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Compare the row with the decision, and score it."""
+        if not _is_sampled_row(trainer, at) or trainer.decision is None:
+            return
+        rollout, t, sample = trainer.rollout, at.step - 1, trainer.decision
+        stored = rollout.actions[t]
+        scored = log_prob(stored, rollout.means[t], rollout.stds[t]) - rollout.log_probs[t]
+        size = rollout.log_probs[t].abs().amax()
+        self.later(
+            ((stored != sample.action).any(), scored.abs().amax(), size), _judge_sample(t), at
+        )
+
+
+def _judge_sample(t: int) -> Judge:
+    def judge(numbers: Sequence[float]) -> str:
+        differs, off, size = numbers
+        if differs:
+            return f"row {t} holds other actions than were sampled"
+        return f"row {t}: log-prob off by {off:.2g}" if off > 1e-3 * (1.0 + size) else ""
+
+    return judge
+
+
+class TimeOutsBootstrapped(Invariant):
+    """store: reward + gamma V_t at a time limit, and nowhere else."""
+
+    name = "time-out adds gamma V_t"
+    stage = Stage.STORE
+    statement = "a time-out adds gamma V_t to the reward and stays done; a fall adds nothing"
+    method = "one row an iteration, all worlds, from what the worlds answered"
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Compute the row again."""
+        if not _is_sampled_row(trainer, at) or (feedback := trainer.feedback) is None:
+            return
+        rollout, t = trainer.rollout, at.step - 1
+        cut = feedback.time_outs & ~feedback.terminated
+        bonus = trainer.config.gamma * rollout.values[t].view(-1)
+        expected = feedback.reward + torch.where(cut, bonus, torch.zeros_like(bonus))
+        off = (rollout.rewards[t].view(-1) - expected).abs().amax()
+        done = (rollout.dones[t].view(-1) != (feedback.terminated | feedback.time_outs)).any()
+        self.later((off, done, expected.abs().amax()), _judge_reward(t), at)
+
+
+def _judge_reward(t: int) -> Judge:
+    def judge(numbers: Sequence[float]) -> str:
+        off, done, size = numbers
+        if done:
+            return f"row {t}: done is not terminated or timed out"
+        return f"row {t}: reward off by {off:.2g}" if off > 1e-5 * (1.0 + size) else ""
+
+    return judge
+
+
+class CursorCountsRows(Invariant):
+    """store: t -> t + 1."""
+
+    name = "cursor counts rows"
+    stage = Stage.STORE
+    statement = "the cursor grows by one a step, and all T rows are filled before targets"
+    method = "the cursor, at every step"
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Compare with the loop's own t."""
+        cursor = trainer.rollout.cursor
+        self.require(cursor == at.step, f"cursor {cursor} behind row {at.step - 1}", at)
+
+    def entering_targets(self, trainer: Trainer, at: Position) -> None:
+        """All rows must be there."""
+        cursor, steps = trainer.rollout.cursor, trainer.rollout.num_steps
+        self.require(cursor == steps, f"cursor {cursor} of {steps} before targets", at)
+
+
+class RowsStay(Invariant):
+    """store: a row is written once."""
+
+    name = "rows stay as stored"
+    stage = Stage.STORE
+    statement = "a row is written once: no later step touches it"
+    method = "fingerprint of one row an iteration, when stored and when the rollout is full"
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Take the fingerprint."""
+        if _is_sampled_row(trainer, at):
+            self._row, self._before = at.step - 1, _row(trainer, at.step - 1)
+
+    def entering_targets(self, trainer: Trainer, at: Position) -> None:
+        """Compare."""
+        if hasattr(self, "_before"):
+            t = self._row
+            self.unchanged(self._before, _row(trainer, t), f"row {t} was written again", at)
+            del self._before
+
+
+def _row(trainer: Trainer, t: int) -> Tensor:
+    rollout = trainer.rollout
+    tensors = [*rollout.observations.values(), rollout.actions, rollout.rewards, rollout.dones]
+    tensors += [rollout.values, rollout.log_probs, rollout.means, rollout.stds]
+    return fingerprint(*(tensor[t] for tensor in tensors))
+
+
+class DoneCutsChain(Invariant):
+    """targets: no credit across a reset."""
+
+    name = "a done cuts the chain"
+    stage = Stage.TARGETS
+    statement = "no value and no advantage flows backward across an episode's end"
+    method = "GAE of the world with most ends, computed again step by step"
+
+    def leaving_targets(self, trainer: Trainer, at: Position) -> None:
+        """Gather that world's column; the scan itself waits until the numbers are read."""
+        if trainer.last_values is None:
+            return
+        rollout = trainer.rollout
+        world = rollout.dones.sum(0).view(-1).argmax().view(1)
+        columns = [
+            tensor.index_select(1, world).view(-1).double()
+            for tensor in (rollout.rewards, rollout.values, rollout.dones, rollout.returns)
+        ]
+        last = trainer.last_values.index_select(0, world).view(-1).double()
+        gamma, lam = trainer.config.gamma, trainer.config.lam
+        self.later(torch.cat([*columns, last]), _judge_scan(rollout.num_steps, gamma, lam), at)
+
+
+def _judge_scan(steps: int, gamma: float, lam: float) -> Judge:
+    def judge(numbers: Sequence[float]) -> str:
+        rewards, values, dones, returns = (numbers[i * steps : (i + 1) * steps] for i in range(4))
+        if not all(map(math.isfinite, numbers)):
+            return ""  # the update refuses them, and says where they are
+        next_value, advantage = numbers[-1], 0.0
+        size = 1.0 + max(map(abs, numbers))
+        for t in reversed(range(steps)):
+            going = 1.0 - dones[t]
+            delta = rewards[t] + gamma * going * next_value - values[t]
+            advantage = delta + gamma * lam * going * advantage
+            if (off := abs(advantage + values[t] - returns[t])) > RETURN_TOLERANCE * size:
+                return f"return at t {t} off by {off:.2g}"
+            next_value = values[t]
+        return ""
+
+    return judge
+
+
+class ReturnsNotNormalised(Invariant):
+    """targets: the critic learns returns in the reward's own unit."""
+
+    name = "returns never normalised"
+    stage = Stage.TARGETS
+    statement = "R = A + V of the raw advantages; only the advantages are normalised"
+    method = "R - V of all samples, shifted and scaled, against the advantages"
+
+    def leaving_targets(self, trainer: Trainer, at: Position) -> None:
+        """Fit the advantages to R - V: shift and scale are those of the normalisation, or none."""
+        rollout = trainer.rollout
+        raw = rollout.returns - rollout.values
+        std, mean = torch.std_mean(raw)
+        scale, shift = torch.std_mean(rollout.advantages)
+        off = ((raw - mean) / (std + 1e-8) * scale + shift - rollout.advantages).abs().amax()
+        self.later((off, std, rollout.returns.abs().amax()), _judge_returns, at)
+
+
+def _judge_returns(numbers: Sequence[float]) -> str:
+    off, std, size = numbers
+    # Where R - V cancels, float32 leaves 6e-8 of the larger, magnified by the division.
+    rounding = 1e-3 + 1e-6 * size / max(std, 1e-12)
+    return f"R - V and the advantages differ by {off:.2g}" if off > rounding else ""
+
+
+class SamePartition(Invariant):
+    """sample: one partition for all epochs."""
+
+    name = "same partition in all epochs"
+    stage = Stage.SAMPLE
+    statement = "mini-batch k holds the same samples in every epoch, and each sample is in one"
+    method = "a sum over the members' numbers before every optimizer step, against the first epoch"
+
+    def leaving_sample(self, trainer: Trainer, at: Position) -> None:
+        """Begin an update; the members of all mini-batches must be 0 to their number - 1."""
+        self._members: dict[int, Tensor] = {}
+        if trainer.mini_batches is not None:
+            found = torch.stack([_members(trainer.mini_batches, k) for k in range(_count(trainer))])
+            count = sum(len(_rows(trainer.mini_batches, k)) for k in range(_count(trainer)))
+            all_of_them = _mixed(torch.arange(count, device=found.device))
+            self.unchanged(all_of_them, found.sum(), "a sample is missing or there twice", at)
+
+    def entering_optimize(self, trainer: Trainer, at: Position) -> None:
+        """Remember the members in the first epoch, compare in the others."""
+        if trainer.mini_batches is None or not hasattr(self, "_members"):
+            return
+        k = at.mini_batch
+        now = _members(trainer.mini_batches, k)
+        if (first := self._members.setdefault(k, now)) is not now:
+            detail = f"mini-batch {k + 1} of epoch {at.epoch + 1} holds other samples"
+            self.unchanged(first, now, detail, at)
+
+
+def _count(trainer: Trainer) -> int:
+    return trainer.config.num_mini_batches
+
+
+def _rows(mini_batches: MiniBatches, k: int) -> Tensor:
+    """Numbers of the rows, or of the worlds, that make mini-batch k."""
+    if isinstance(mini_batches, WorldBlocks):
+        return mini_batches.worlds[k]
+    assert isinstance(mini_batches, ShuffledRows)
+    return mini_batches.permutation.chunk(len(mini_batches))[k]
+
+
+def _members(mini_batches: MiniBatches, k: int) -> Tensor:
+    return _mixed(_rows(mini_batches, k))
+
+
+def _mixed(numbers: Tensor) -> Tensor:
+    """A sum over a set of numbers that another set of the same sum does not have, [] int64."""
+    return (numbers * (numbers ^ 0x5BD1E995)).sum()
+
+
+class BatchFrozen(Invariant):
+    """sample: what the update reads does not move."""
+
+    name = "targets and old statistics frozen"
+    stage = Stage.SAMPLE
+    statement = "no epoch changes targets, old log-probs, old values, means or stds"
+    method = "fingerprint of each field behind sample and before fresh"
+
+    def leaving_sample(self, trainer: Trainer, at: Position) -> None:
+        """Take the fingerprints."""
+        self._before = _frozen(trainer)
+
+    def entering_fresh(self, trainer: Trainer, at: Position) -> None:
+        """Compare."""
+        for name, now in _frozen(trainer).items():
+            if (before := self._before.get(name)) is not None:
+                self.unchanged(before, now, f"{name} changed during the update", at)
+
+
+def _frozen(trainer: Trainer) -> dict[str, Tensor]:
+    rollout = trainer.rollout
+    fields = ("returns", "advantages", "log_probs", "values", "means", "stds", "actions")
+    found = {name: fingerprint(getattr(rollout, name)) for name in fields}
+    return found | {"observations": fingerprint(*rollout.observations.values())}
+
+
+class FirstRatioIsOne(Invariant):
+    """optimize: the policy has not moved before the first step."""
+
+    name = "ratio 1 and KL 0 at first"
+    stage = Stage.OPTIMIZE
+    statement = "before the first step the new policy is the old: every ratio is 1, the KL 0"
+    method = (
+        "the first mini-batch: largest |ratio - 1| and KL, to rounding "
+        f"({RATIO_TOLERANCE:g}, {KL_TOLERANCE:g}); normalisers move only in fresh"
+    )
+
+    def leaving_optimize(self, trainer: Trainer, at: Position) -> None:
+        """Look at the first mini-batch."""
+        if (at.epoch, at.mini_batch) != (0, 0) or not trainer.results:
+            return
+        result = trainer.results[0]
+        own = trainer.rollout.num_samples // trainer.config.num_mini_batches
+        off, kl = (result.ratio[:own] - 1.0).abs().amax(), result.kl
+
+        def judge(numbers: Sequence[float]) -> str:
+            if abs(kl) > KL_TOLERANCE:
+                return f"KL {kl:.2g} before the first step"
+            off = numbers[0]
+            return f"a ratio is off 1 by {off:.2g}" if not off <= RATIO_TOLERANCE else ""
+
+        self.later((off,), judge, at)
+
+
+class AllStepsRun(Invariant):
+    """optimize: the KL moves the rate and nothing else."""
+
+    name = "no epoch ends early"
+    stage = Stage.OPTIMIZE
+    statement = "the KL moves the rate; every epoch runs all its mini-batches"
+    method = "optimizer steps counted before fresh"
+
+    def entering_fresh(self, trainer: Trainer, at: Position) -> None:
+        """Count."""
+        config = trainer.config
+        wanted = config.num_learning_epochs * config.num_mini_batches
+        made = len(trainer.results)
+        self.require(made == wanted, f"{made} of {wanted} optimizer steps", at)
+
+
+class ObsCarriedOver(Invariant):
+    """fresh: obs_T is row 0 of what follows."""
+
+    name = "obs_T goes on as row 0"
+    stage = Stage.FRESH
+    statement = "the last observation of an iteration is row 0 of the next rollout"
+    method = "fingerprint of obs_T behind targets and of the next row 0"
+
+    def leaving_targets(self, trainer: Trainer, at: Position) -> None:
+        """Take the fingerprint of the groups that are stored."""
+        stored = trainer.rollout.observations
+        last = [obs for group, obs in (trainer.obs or {}).items() if group in stored]
+        self._last = fingerprint(*last) if last else None
+
+    def leaving_store(self, trainer: Trainer, at: Position) -> None:
+        """Compare with row 0."""
+        if at.step == 1 and (last := getattr(self, "_last", None)) is not None:
+            row = fingerprint(*(obs[0] for obs in trainer.rollout.observations.values()))
+            self.unchanged(last, row, "row 0 is not the last rollout's obs_T", at)
+
+
+class StaysInFresh(Invariant):
+    """fresh: only the cursor moves."""
+
+    name = "weights, worlds and memory stay"
+    stage = Stage.FRESH
+    statement = "weights, obs_T, running episodes and the rollout's tensors stay; the cursor is 0"
+    method = "fingerprints and addresses before and behind fresh"
+
+    def entering_fresh(self, trainer: Trainer, at: Position) -> None:
+        """Take them."""
+        self._before = _kept(trainer)
+        self._addresses = _addresses(trainer)
+
+    def leaving_fresh(self, trainer: Trainer, at: Position) -> None:
+        """Compare."""
+        if not hasattr(self, "_before"):
+            return
+        cursor = trainer.rollout.cursor
+        self.require(cursor == 0, f"the cursor is at {cursor}", at)
+        self.require(self._addresses == _addresses(trainer), "the rollout was made anew", at)
+        for name, now in _kept(trainer).items():
+            self.unchanged(self._before[name], now, f"{name} changed in fresh", at)
+
+
+def _kept(trainer: Trainer) -> dict[str, Tensor]:
+    obs = (trainer.obs or {}).values()
+    return {
+        "a weight": parameters_fingerprint(trainer.actor, trainer.critic),
+        "obs_T": fingerprint(*obs) if obs else torch.zeros((), dtype=torch.int64),
+        "a running episode": fingerprint(trainer.env.episode_length),
+    }
+
+
+def _addresses(trainer: Trainer) -> tuple[int, ...]:
+    rollout = trainer.rollout
+    return tuple(
+        tensor.data_ptr()
+        for tensor in (*rollout.observations.values(), rollout.actions, rollout.returns)
+    )
+
+
+INVARIANTS: tuple[type[Invariant], ...] = (
+    OneRowAWorld,
+    WeightsFixed,
+    StoredActionIsSample,
+    TimeOutsBootstrapped,
+    CursorCountsRows,
+    RowsStay,
+    DoneCutsChain,
+    ReturnsNotNormalised,
+    SamePartition,
+    BatchFrozen,
+    FirstRatioIsOne,
+    AllStepsRun,
+    ObsCarriedOver,
+    StaysInFresh,
+)
+"""In the order of the stages."""
+
+Hook = Callable[[Trainer, Position], None]
+
+
+class InvariantChecker:
+    """All invariants of one trainer; told of every stage boundary.
+
+    Args:
+        trainer: whose stages to watch.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        self._invariants = [kind() for kind in INVARIANTS]
+        self._entering = self._hooks("entering")
+        self._leaving = self._hooks("leaving")
+        self._told: set[str] = set()
+        self._spent = 0.0
+        self.seconds = 0.0
+        """What the checks of the last complete iteration took, on the host."""
+
+    @property
+    def states(self) -> tuple[InvariantState, ...]:
+        """What is known of each, in the order of the stages."""
+        return tuple(invariant.state for invariant in self._invariants)
+
+    def entering(self, position: Position) -> None:
+        """Check what must hold before a stage."""
+        self._run(self._entering[position.stage], position)
+
+    def leaving(self, position: Position) -> None:
+        """Check what must hold behind a stage; behind the last one, settle."""
+        self._run(self._leaving[position.stage], position)
+        if position.stage is Stage.FRESH:
+            self.settle()
+            self.seconds, self._spent = self._spent, 0.0
+
+    def settle(self) -> None:
+        """Read all findings from the device at once and judge them."""
+        started = time.perf_counter()
+        found = [finding for invariant in self._invariants for finding in invariant.findings]
+        if found:
+            read = torch.cat([finding.numbers for finding in found]).tolist()
+            numbers = iter(_cut(read, (len(finding.numbers) for finding in found)))
+            for invariant in self._invariants:
+                invariant.settle([next(numbers) for _ in invariant.findings])
+        self._spent += time.perf_counter() - started
+
+    def newly_broken(self) -> list[InvariantState]:
+        """Return those that broke since the last call."""
+        broken = [
+            s for s in self.states if s.verdict is Verdict.BROKEN and s.name not in self._told
+        ]
+        self._told.update(state.name for state in broken)
+        return broken
+
+    @torch.no_grad()
+    def _run(self, hooks: Sequence[Hook], position: Position) -> None:
+        if hooks:
+            started = time.perf_counter()
+            for hook in hooks:
+                hook(self._trainer, position)
+            self._spent += time.perf_counter() - started
+
+    def _hooks(self, when: str) -> dict[Stage, list[Hook]]:
+        return {
+            stage: [
+                getattr(invariant, name)
+                for invariant in self._invariants
+                if hasattr(invariant, name := f"{when}_{stage.label}")
+            ]
+            for stage in Stage
+        }
+
+
+def _cut(numbers: Sequence[float], lengths: Iterable[int]) -> Iterable[Sequence[float]]:
+    start = 0
+    for length in lengths:
+        yield numbers[start : start + length]
+        start += length
