@@ -103,7 +103,7 @@ def new_session(
     require_tracker(resolved)
     preset, notes = resolved.preset, notes_on(resolved, device, ranks)
     if preset.trainer.seed is None:
-        preset = _with_drawn_seed(preset)
+        preset = with_drawn_seed(preset)
         notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
     try:
         folder = RunDir.create(run_dir or default_path(preset.name, name), to_toml(preset))
@@ -201,7 +201,7 @@ def _consequence(resolved: Resolved) -> str:
     return f"{preset.name} {how}, {preset.env.num_envs} worlds"
 
 
-def _with_drawn_seed(preset: Preset) -> Preset:
+def with_drawn_seed(preset: Preset) -> Preset:
     seed = random.SystemRandom().randrange(2**32)
     trainer = preset.trainer.model_copy(update={"seed": seed})
     return preset.model_copy(update={"trainer": trainer})
