@@ -45,6 +45,18 @@ class Preset(Settings):
         return self
 
     @model_validator(mode="after")
+    def _mini_batches_divide_the_worlds(self) -> Self:
+        count = self.trainer.num_mini_batches
+        if self.trainer.recurrent and self.env.num_envs % count:
+            nearest = " or ".join(map(str, nearest_divisors(self.env.num_envs, count)))
+            raise ValueError(
+                f"trainer.num_mini_batches = {count}: {self.env.num_envs} worlds (env.num_envs) do "
+                f"not divide by {count}, and a recurrent network learns from whole worlds; "
+                f"nearest: {nearest}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _advantages_have_a_spread(self) -> Self:
         per_mini_batch = self.trainer.normalize_advantage_per_mini_batch
         count = self.batch_size // (self.trainer.num_mini_batches if per_mini_batch else 1)
