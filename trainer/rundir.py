@@ -37,6 +37,10 @@ class MetricsRow(NamedTuple):
     """Completed iterations, this one included."""
     metrics: Mapping[str, float]
     """All tags with one number; NaN where it was not finite."""
+    env_steps: int = 0
+    """Env steps of all worlds so far."""
+    elapsed: float = math.nan
+    """Seconds of training so far."""
 
 
 class RunDir:
@@ -147,7 +151,13 @@ class RunDir:
                     for tag, value in row.items()
                     if tag not in _ABOUT_THE_ROW and not isinstance(value, list)
                 }
-                yield MetricsRow(iteration, numbers)
+                steps, elapsed = row.get("env_steps"), row.get("elapsed")
+                yield MetricsRow(
+                    iteration,
+                    numbers,
+                    steps if isinstance(steps, int) else 0,
+                    elapsed if isinstance(elapsed, int | float) else math.nan,
+                )
 
     def append_metrics(
         self, iteration: int, env_steps: int, elapsed: float, metrics: Mapping[str, MetricValue]

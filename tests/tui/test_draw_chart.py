@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.draw.axis import GUTTER, Guide, Scale
-from tui.draw.chart import line_chart
+from tui.draw.chart import Series, line_chart, overlay_chart
 from tui.draw.spans import Charset, Role, cells, plain
 
 any_float = st.floats(allow_nan=True, allow_infinity=True)
@@ -174,3 +174,36 @@ def test_a_chart_takes_less_than_three_milliseconds():
         line_chart(x, y, 64, 14)
         times.append(time.perf_counter() - start)
     assert min(times) < 3e-3
+
+
+def test_overlaid_series_share_their_axes_and_keep_their_marks():
+    lines = overlay_chart(
+        [Series([0, 10], [0.0, 10.0], "A", "cyan"), Series([0, 5], [10.0, 10.0], "B", "red")],
+        40,
+        12,
+        x_label="env steps",
+        charset=Charset.ASCII,
+    )
+    text = [plain(line) for line in lines]
+    assert [len(line) for line in text] == [40] * 12
+    assert text[0].count("B") == 17  # columns 0 to 16 of 31, on the highest line
+    assert text[0][-1] == "A"
+    assert text[9].startswith("      0+A")
+    assert text[-1].split() == ["0", "env", "steps", "10"]
+    assert {span.role for line in lines for span in line} >= {"cyan", "red"}
+
+
+@pytest.mark.parametrize("charset", Charset)
+@pytest.mark.parametrize(
+    "lines", [[], [Series([], [], "A", "")], [Series([1], [math.nan], "A", "")]]
+)
+def test_an_overlay_without_values_says_so(lines, charset):
+    text = "\n".join(plain(line) for line in overlay_chart(lines, 40, 12, charset=charset))
+    assert "no data yet" in text or "nan" in text
+
+
+def test_an_overlay_has_exactly_the_room_that_it_is_given():
+    for width in (0, 5, 11, 12, 40):
+        for height in (0, 4, 5, 12):
+            lines = overlay_chart([Series([0, 1], [0.0, 1.0], "A", "")], width, height)
+            assert [cells(line) for line in lines] == [width] * height

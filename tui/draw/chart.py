@@ -125,6 +125,76 @@ def line_chart(
     return [fit(line, width) for line in lines]
 
 
+class Series(NamedTuple):
+    """One of several lines in a chart."""
+
+    x: ArrayLike
+    """Positions, [K], not falling."""
+    y: ArrayLike
+    """Values, [K]."""
+    mark: str
+    """The character that stands for it: at its end, or in ASCII for every dot."""
+    role: str
+
+
+def overlay_chart(
+    series: Sequence[Series],
+    width: int,
+    height: int,
+    *,
+    x_label: str = "",
+    charset: Charset = Charset.BRAILLE,
+) -> list[Line]:
+    """Draw several series over each other on the same axes, the last one in front.
+
+    Args:
+        series: the lines.
+        width: cells, gutter included.
+        height: lines, axis and labels included; at least 5.
+        x_label: what x counts.
+        charset: what the font can show.
+
+    Returns:
+        `height` lines of `width` cells.
+    """
+    if width < GUTTER + 4 or height < 5:
+        return block((), width, height)
+    plot_width, plot_height = width - GUTTER, height - 2
+    xs = [np.asarray(one.x, np.float64) for one in series]
+    ys = [np.asarray(one.y, np.float64) for one in series]
+    scale = Scale.around(np.concatenate([*ys, []]))
+    everywhere = np.concatenate([*xs, []])
+    left, right = (everywhere.min(), everywhere.max()) if everywhere.size else (0.0, 1.0)
+    text = [[" "] * plot_width for _ in range(plot_height)]
+    roles: list[list[str]] = [[Role.TEXT] * plot_width for _ in range(plot_height)]
+    ends: list[tuple[int, int, Series]] = []
+    for one, x, y in zip(series, xs, ys, strict=True):
+        raster = Raster(1, 1, f" {one.mark}") if charset is Charset.ASCII else RASTERS[charset]
+        columns = plot_width * raster.across
+        places = scale.position(y)
+        trace = _trace(
+            _columns_of(x, left, right, columns), places, places, columns, plot_height * raster.down
+        )
+        drawn, drawn_roles = _plot(trace, raster, plot_width, plot_height, one.role)
+        if trace.drawn.any():
+            end = int(np.flatnonzero(trace.drawn)[-1])
+            row = plot_height - 1 - int(trace.high[end]) // raster.down
+            ends.append((row, end // raster.across, one))
+        for row, characters in enumerate(drawn):
+            for column, character in enumerate(characters):
+                if character != " ":
+                    text[row][column] = character
+                    roles[row][column] = drawn_roles[row][column]
+    for row, column, one in ends:
+        text[row][column], roles[row][column] = one.mark, one.role
+    if not any(np.isfinite(y).any() for y in ys):
+        _draw_notice(text, roles, np.concatenate([*ys, []]))
+    lines = _with_gutter(text, roles, scale, charset)
+    lines.append(_x_axis(np.zeros(plot_width, bool), 1, charset))
+    lines.append(_x_labels(left, right, x_label, width))
+    return [fit(line, width) for line in lines]
+
+
 def _columns_of(xs: Numbers, left: float, right: float, columns: int) -> Integers:
     """Return the dot column of each x; -1 where it lies outside the axis."""
     span = right - left
@@ -179,7 +249,7 @@ def _trace(at: Integers, lows: Numbers, highs: Numbers, columns: int, rows: int)
 
 
 def _plot(
-    trace: Trace, raster: Raster, width: int, height: int, role: Role
+    trace: Trace, raster: Raster, width: int, height: int, role: str
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Turn a trace into characters and their roles, [height][width]."""
     rows = height * raster.down
