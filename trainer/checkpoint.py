@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 SCHEMA_VERSION = 1
 """Grows when the contents of a checkpoint change their meaning."""
 
-OWN_STATE = ("generator", "env", "obs", "actor_hidden", "critic_hidden", "episodes")
+OWN_STATE = ("generator", "env", "obs", "actor_hidden", "critic_hidden", "episodes", "intrinsic")
 """Parts of a state that are another one on every rank: its worlds and its noise."""
 
 _NAME = re.compile(r"model_(\d+)\.pt")

@@ -20,8 +20,10 @@ from trainer.observation_sets import resolve_set
 from trainer.policy import Actor, Critic, Sample
 from trainer.ranks import rank_seed
 from trainer.reports import Report, from_json, merged, require_equal_weights, weights_fingerprint
+from trainer.rnd import IntrinsicReward, make_rnd
 from trainer.rollout import Rollout, Transition
 from trainer.stages import Stage
+from trainer.symmetry import make_symmetry
 from trainer.telemetry import Position
 
 
@@ -83,13 +85,23 @@ class Trainer:
             torch.manual_seed(network_seed)
             self.actor = Actor(config.actor, self.actor_set.width(widths), env.num_actions)
             self.critic = Critic(config.critic, self.critic_set.width(widths))
+            self.rnd = make_rnd(config.rnd, config.obs_groups, widths, env, self.group)
         self.actor.to(env.device)
         self.critic.to(env.device)
         self.learner = update.Learner(
-            config, self.actor, self.critic, self.actor_set, self.critic_set, self.group
+            config,
+            self.actor,
+            self.critic,
+            self.actor_set,
+            self.critic_set,
+            self.group,
+            make_symmetry(config.symmetry, env),
+            self.rnd,
         )
         # Each group is stored once, however many networks read it, and none that nobody reads.
         read = {*self.actor_set.groups, *self.critic_set.groups}
+        if self.rnd is not None:
+            read.update(self.rnd.read.groups)
         stored = {group: width for group, width in widths.items() if group in read}
         self.rollout = Rollout(
             config.num_steps_per_env, env.num_envs, stored, env.num_actions, env.device
@@ -100,6 +112,10 @@ class Trainer:
         """Of a recurrent critic."""
         self.generator = torch.Generator(env.device).manual_seed(noise_seed)
         self.episodes = EpisodeStatistics(env.num_envs, env.device)
+        self.intrinsic = (
+            None if self.rnd is None else IntrinsicReward(self.rnd, env.num_envs, env.device)
+        )
+        """What is paid for new states beside the env's own reward."""
         if config.init_at_random_ep_len:
             ages = torch.Generator(env.device).manual_seed(age_seed)
             env.episode_length.random_(0, env.max_episode_length, generator=ages)
@@ -160,10 +176,17 @@ class Trainer:
     def observe(self) -> None:
         """Stage 1: simulator state to observation groups [N, O_g].
 
-        The first rollout row of an iteration uses obs_T, which `targets` has computed already.
+        The first rollout row of an iteration uses obs_T, which `targets` has computed already. An
+        intrinsic reward for what is seen goes to the step that led there, which is stored already.
         """
         if self.obs is None:
-            self.obs = self.env.observe()
+            self.obs = self._look()
+
+    def _look(self) -> dict[str, Tensor]:
+        observations = self.env.observe()
+        if self.intrinsic is not None:
+            self.intrinsic.pay(self.rollout, observations)
+        return observations
 
     def act_step(self) -> None:
         """Stage 2: cache what the policy thinks before physics, then advance the worlds."""
@@ -214,7 +237,7 @@ class Trainer:
 
     def targets(self) -> None:
         """Stage 4: bootstrap V(obs_T), then backward GAE to advantages and returns [T, N, 1]."""
-        self.obs = self.env.observe()
+        self.obs = self._look()
         with torch.no_grad():
             # The critic has not made this step yet: its hidden state stays as it is.
             self.last_values, _ = self.critic.evaluate(
@@ -254,7 +277,10 @@ class Trainer:
 
     def _report(self) -> Report:
         """What this rank's worlds brought in the iteration."""
-        return Report.of(self._logs, self._counts, self.episodes, self._faults)
+        report = Report.of(self._logs, self._counts, self.episodes, self._faults)
+        if self.intrinsic is None:
+            return report
+        return report._replace(episodes=self.intrinsic.metrics(report.episodes))
 
     def metrics(self) -> dict[str, float]:
         """Metrics of the iteration just completed, under RSL-RL's tags."""
@@ -269,6 +295,7 @@ class Trainer:
             "Perf/total_fps": self.env_steps_of_iteration / max(collection + learning, 1e-9),
             "Perf/collection_time": collection,
             "Perf/learning_time": learning,
+            **({} if self.rnd is None else {"Rnd/weight": self.rnd.weight}),
             **brought.episodes,
         }
 
@@ -283,6 +310,7 @@ class Trainer:
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self.learner.state_dict(),
+            **({} if self.rnd is None else {"rnd": self.rnd.training_state()}),
             **self.own_state_dict(),
             "completed_iterations": self.completed_iterations,
             "env_steps": self.env_steps,
@@ -297,11 +325,13 @@ class Trainer:
             "actor_hidden": list(self.actor_hidden),
             "critic_hidden": list(self.critic_hidden),
             "episodes": self.episodes.state_dict(),
+            **({} if self.intrinsic is None else {"intrinsic": self.intrinsic.state_dict()}),
         }
 
     def shared_tensors(self) -> list[Tensor]:
         """Weights and running statistics, which are the same on all ranks."""
-        return [*self.actor.state_dict().values(), *self.critic.state_dict().values()]
+        networks = (self.actor, self.critic, *(() if self.rnd is None else (self.rnd,)))
+        return [tensor for network in networks for tensor in network.state_dict().values()]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.
@@ -317,6 +347,8 @@ class Trainer:
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
         self.learner.load_state_dict(state["optimizer"])
+        if self.rnd is not None and "rnd" in state:  # an import may have none
+            self.rnd.load_training_state(state["rnd"])
         self.completed_iterations = state["completed_iterations"]
         self.env_steps = state.get(
             "env_steps", self.completed_iterations * self.env_steps_of_iteration
@@ -335,6 +367,8 @@ class Trainer:
             for network in ("actor", "critic")
         )
         self.episodes.load_state_dict(state["episodes"])
+        if self.intrinsic is not None:
+            self.intrinsic.load_state_dict(state["intrinsic"])
 
     def _run(
         self,

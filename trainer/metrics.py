@@ -30,12 +30,21 @@ def update_metrics(results: Sequence[MiniBatchResult], std: Tensor) -> dict[str,
     def mean(values: Sequence[float]) -> float:
         return sum(values) / len(values)
 
+    extensions = {
+        f"Loss/{name}": mean([value for value in values if value is not None])
+        for name, values in (
+            ("rnd", [result.rnd for result in results]),
+            ("symmetry", [result.symmetry for result in results]),
+        )
+        if values[0] is not None
+    }
     smallest, average = torch.stack((std.detach().min(), std.detach().mean())).tolist()
     kls = [result.kl for result in results]
     return {
         "Loss/value": mean([result.value_loss for result in results]),
         "Loss/surrogate": mean([result.surrogate for result in results]),
         "Loss/entropy": mean([result.entropy for result in results]),
+        **extensions,
         "Loss/learning_rate": results[-1].learning_rate,
         "Loss/kl_mean": mean(kls),
         "Loss/kl_max": max(kls),

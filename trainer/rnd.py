@@ -16,9 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import vector_norm
 
-from trainer.config import RndConfig, WeightSchedule
+from trainer.config import ObsGroups, RndConfig, WeightSchedule
+from trainer.distributed import Group
+from trainer.env import Env
+from trainer.episodes import EpisodeStatistics
 from trainer.mlp import MLP
 from trainer.normalizer import EmpiricalNormalizer
+from trainer.observation_sets import ObservationSet, resolve_set
+from trainer.rollout import Rollout
 
 MOST_ROWS = 10**8
 """Rows after which the running statistics stay as they are (RSL-RL's)."""
@@ -34,10 +39,22 @@ class RandomNetworkDistillation(nn.Module):
         num_states: width S of a state.
         num_envs: N.
         step_dt: seconds of an env step, by which the weight is multiplied once.
+        read: the observation groups that make a state.
+        group: the ranks that learn together; unset: this process alone.
     """
 
-    def __init__(self, config: RndConfig, num_states: int, num_envs: int, step_dt: float) -> None:
+    def __init__(
+        self,
+        config: RndConfig,
+        num_states: int,
+        num_envs: int,
+        step_dt: float,
+        read: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
+        group: Group | None = None,
+    ) -> None:
         super().__init__()
+        self.read = read
+        self.group = group or Group()
         self.schedule = config.weight_schedule
         self.initial_weight = config.weight * step_dt
         self.num_steps = 0
@@ -48,7 +65,9 @@ class RandomNetworkDistillation(nn.Module):
             else nn.Identity()
         )
         self.reward_normalizer = (
-            DiscountedReturnNormalizer(num_envs) if config.reward_normalization else nn.Identity()
+            DiscountedReturnNormalizer(num_envs, self.group)
+            if config.reward_normalization
+            else nn.Identity()
         )
 
         def network(hidden_dims: tuple[int, ...]) -> MLP:
@@ -94,25 +113,18 @@ class RandomNetworkDistillation(nn.Module):
             parts: [..., S_i] each, side by side.
         """
         if isinstance(self.state_normalizer, EmpiricalNormalizer):
-            self.state_normalizer.update(*parts)
+            self.state_normalizer.update(*parts, group=self.group)
 
     def training_state(self) -> dict[str, Any]:
-        """All that an exact continuation needs: tensors, numbers and dicts only."""
-        state: dict[str, Any] = {
+        """What an exact continuation needs, but for the worlds' part: tensors, numbers, dicts."""
+        return {
             "networks": self.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "num_steps": self.num_steps,
         }
-        if isinstance(self.reward_normalizer, DiscountedReturnNormalizer):
-            state["discounted_return"] = self.reward_normalizer.discounted_return
-        return state
 
-    def load_training_state(self, state: Mapping[str, Any], *, same_worlds: bool = True) -> None:
+    def load_training_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `training_state` returned.
-
-        Args:
-            state: the state.
-            same_worlds: whether the worlds go on as well; else their returns begin at 0.
 
         Raises:
             RuntimeError: a network's part of it is missing or does not fit.
@@ -121,8 +133,58 @@ class RandomNetworkDistillation(nn.Module):
         groups = [{**group, "fused": True} for group in state["optimizer"]["param_groups"]]
         self.optimizer.load_state_dict({**state["optimizer"], "param_groups": groups})
         self.num_steps = state["num_steps"]
-        if same_worlds and isinstance(self.reward_normalizer, DiscountedReturnNormalizer):
-            self.reward_normalizer.discounted_return.copy_(state["discounted_return"])
+
+
+class IntrinsicReward:
+    """Pays the rollout for new states, and counts what whole episodes were paid.
+
+    What a step led to is known at the next look at the worlds: only then is its row of the rollout
+    paid, after the row was stored and before targets are computed.
+
+    Args:
+        rnd: says how new states are.
+        num_envs: N.
+        device: where the env's tensors live.
+    """
+
+    def __init__(self, rnd: RandomNetworkDistillation, num_envs: int, device: torch.device) -> None:
+        self.rnd = rnd
+        self._episodes = EpisodeStatistics(num_envs, device)
+
+    def pay(self, rollout: Rollout, observations: Mapping[str, Tensor]) -> None:
+        """Add the reward for the states of `observations` to the row stored last."""
+        row = rollout.cursor - 1
+        reward = self.rnd.intrinsic_reward(self.rnd.read(observations))
+        rollout.rewards[row] += reward.unsqueeze(1)
+        self._episodes.add(reward, rollout.dones[row].squeeze(1))
+
+    def metrics(self, extrinsic: Mapping[str, float]) -> dict[str, float]:
+        """Means over the last finished episodes.
+
+        Args:
+            extrinsic: those of the env's own reward, empty while no episode has finished.
+        """
+        if not extrinsic:
+            return {}
+        env, paid = extrinsic["Train/mean_reward"], self._episodes.metrics()["Train/mean_reward"]
+        return {
+            **extrinsic,
+            "Train/mean_reward": env + paid,
+            "Rnd/mean_extrinsic_reward": env,
+            "Rnd/mean_intrinsic_reward": paid,
+        }
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The worlds' part of an exact continuation."""
+        state = self._episodes.state_dict()
+        if isinstance(self.rnd.reward_normalizer, DiscountedReturnNormalizer):
+            state["discounted_return"] = self.rnd.reward_normalizer.discounted_return
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from a state that `state_dict` returned."""
+        for name, tensor in self.state_dict().items():
+            tensor.copy_(state[name])
 
 
 class DiscountedReturnNormalizer(nn.Module):
@@ -132,10 +194,12 @@ class DiscountedReturnNormalizer(nn.Module):
 
     Args:
         num_envs: N.
+        group: the ranks whose rewards count together; unset: this process alone.
     """
 
-    def __init__(self, num_envs: int) -> None:
+    def __init__(self, num_envs: int, group: Group | None = None) -> None:
         super().__init__()
+        self._group = group or Group()
         self.emp_norm = EmpiricalNormalizer(1, until=MOST_ROWS)
         self.discounted_return: Tensor
         self.register_buffer("discounted_return", torch.zeros(num_envs), persistent=False)
@@ -143,9 +207,34 @@ class DiscountedReturnNormalizer(nn.Module):
     def forward(self, rewards: Tensor) -> Tensor:
         """Take in the rewards of one env step [N], and scale them."""
         self.discounted_return.mul_(REWARD_DISCOUNT).add_(rewards)
-        self.emp_norm.update(self.discounted_return.unsqueeze(1))
+        self.emp_norm.update(self.discounted_return.unsqueeze(1), group=self._group)
         std = self.emp_norm._std.view(())
         return torch.where(std > 0, rewards / std, rewards)
+
+
+def make_rnd(
+    config: RndConfig | None,
+    obs_groups: ObsGroups,
+    widths: Mapping[str, int],
+    env: Env,
+    group: Group,
+) -> RandomNetworkDistillation | None:
+    """Make what the settings ask for; None if they ask for nothing.
+
+    Args:
+        config: the settings.
+        obs_groups: the sets of observation groups that are given.
+        widths: width of each group of the env.
+        env: the worlds.
+        group: the ranks that learn together.
+    """
+    if config is None:
+        return None
+    read = resolve_set(obs_groups, "rnd_state", widths)
+    rnd = RandomNetworkDistillation(
+        config, read.width(widths), env.num_envs, env.step_dt, read, group
+    )
+    return rnd.to(env.device)
 
 
 def scheduled_weight(initial: float, schedule: WeightSchedule | None, step: int) -> float:

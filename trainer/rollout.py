@@ -54,6 +54,11 @@ class Samples(NamedTuple):
     sequences: Sequences | None = None
     """For whole worlds and recurrent networks: where the trajectories begin and end."""
 
+    @property
+    def num_rows(self) -> int:
+        """K; for whole worlds T, their steps."""
+        return len(self.actions)
+
     def select(self, rows: Tensor) -> Samples:
         """Copy the rows of these numbers."""
         return self.each(lambda tensor: tensor.index_select(0, rows))

@@ -20,7 +20,9 @@ from trainer.normalizer import EmpiricalNormalizer
 from trainer.observation_sets import ObservationSet
 from trainer.optimizers import make_optimizer, require_fitting_state
 from trainer.policy import Actor, Critic
+from trainer.rnd import RandomNetworkDistillation
 from trainer.rollout import Rollout, Samples
+from trainer.symmetry import Symmetry
 from trainer.targets import normalize_advantages
 
 __all__ = ["Learner", "MiniBatchResult", "NonFiniteError"]
@@ -40,7 +42,8 @@ class Scores(NamedTuple):
     new_values: Tensor
     """[M, 1]"""
     ratio: Tensor
-    """New over old probability of each stored action, [M, 1]."""
+    """New over old probability of each stored action, [M, 1]; below it that of the mirror images,
+    where samples are augmented by them."""
     kl: Tensor
     """Mean KL(old || new), []."""
     surrogate: Tensor
@@ -49,6 +52,10 @@ class Scores(NamedTuple):
     """[]"""
     entropy: Tensor
     """Mean entropy of the new policy in nats, []."""
+    symmetry: Tensor | None
+    """The mirror loss, []."""
+    rnd: Tensor | None
+    """The loss of random network distillation, []."""
 
 
 class MiniBatchResult(NamedTuple):
@@ -69,6 +76,10 @@ class MiniBatchResult(NamedTuple):
     """Before clipping."""
     ratio: Tensor
     """New over old probability of each stored action, [M]."""
+    symmetry: float | None = None
+    """The mirror loss, where it is computed."""
+    rnd: float | None = None
+    """The loss of random network distillation, where there is one."""
 
 
 class Learner:
@@ -81,6 +92,8 @@ class Learner:
         actor_set: the observations that the actor reads.
         critic_set: the observations that the critic reads.
         group: the ranks that learn together; unset: this process alone.
+        symmetry: the mirror image to learn from, if there is one.
+        rnd: what learns to tell new states, if anything does; it has an optimizer of its own.
     """
 
     def __init__(
@@ -91,15 +104,20 @@ class Learner:
         actor_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
         critic_set: ObservationSet = ObservationSet(),  # noqa: B008 - frozen
         group: Group | None = None,
+        symmetry: Symmetry | None = None,
+        rnd: RandomNetworkDistillation | None = None,
     ) -> None:
         self.config = config
         self.group = group or Group()
+        self.symmetry = symmetry
+        self.rnd = rnd
         self.actor = actor
         self.critic = critic
         self.actor_set = actor_set
         self.critic_set = critic_set
         self._actor_parameters = list(actor.parameters())
         self._critic_parameters = list(critic.parameters())
+        self._rnd_parameters = [] if rnd is None else list(rnd.predictor.parameters())
         self.optimizer = make_optimizer(
             config.optimizer,
             chain(self._actor_parameters, self._critic_parameters),
@@ -135,24 +153,27 @@ class Learner:
             + config.value_loss_coef * scores.value_loss
             - config.entropy_coef * scores.entropy
         )
+        if scores.symmetry is not None and scores.symmetry.requires_grad:
+            assert config.symmetry is not None
+            loss = loss + config.symmetry.mirror_loss_coeff * scores.symmetry
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        if self.rnd is not None and scores.rnd is not None:
+            self.rnd.optimizer.zero_grad(set_to_none=True)
+            scores.rnd.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            ratio = scores.ratio.detach()
+            ratio = scores.ratio[: batch.num_rows].detach()
             clipped = ((ratio - 1.0).abs() > config.clip_param).to(ratio.dtype).mean()
-            actor_gradients, critic_gradients, own_numbers = self._average_over_ranks(
-                (scores.kl, clipped, *scores[-3:])
-            )
-            actor_norm, critic_norm = (
-                get_total_norm(actor_gradients),
-                get_total_norm(critic_gradients),
-            )
-            numbers = torch.stack((*own_numbers, actor_norm, critic_norm))
-        mean_kl, *others = numbers.tolist()
-        if not all(map(math.isfinite, (mean_kl, *others))):
+            losses = (scores.surrogate, scores.value_loss, scores.entropy)
+            more = [loss for loss in (scores.symmetry, scores.rnd) if loss is not None]
+            gradients, own_numbers = self._average_over_ranks((scores.kl, clipped, *losses, *more))
+            actor_norm, critic_norm = map(get_total_norm, gradients[:2])
+            numbers = torch.stack((actor_norm, critic_norm, *own_numbers))
+        actor_grad_norm, critic_grad_norm, mean_kl, *others = numbers.tolist()
+        if not all(map(math.isfinite, (actor_grad_norm, critic_grad_norm, mean_kl, *others))):
             self._refuse(batch, scores)
-        _set_gradients(self._actor_parameters, actor_gradients)
-        _set_gradients(self._critic_parameters, critic_gradients)
+        for parameters, own_gradients in zip(self._parameters, gradients, strict=True):
+            _set_gradients(parameters, own_gradients)
 
         if config.schedule == "adaptive":
             self.learning_rate = adapt_learning_rate(self.learning_rate, mean_kl, config.desired_kl)
@@ -160,9 +181,9 @@ class Learner:
         clip_grads_with_norm_(self._critic_parameters, config.max_grad_norm, critic_norm)
         self.optimizer.step()
         self.actor.project_std()
-        clip_fraction, surrogate, value_loss, mean_entropy, actor_grad_norm, critic_grad_norm = (
-            others
-        )
+        if self.rnd is not None:
+            self.rnd.optimizer.step()
+        clip_fraction, surrogate, value_loss, mean_entropy, *others = others
         return MiniBatchResult(
             mean_kl,
             self.learning_rate,
@@ -173,19 +194,24 @@ class Learner:
             actor_grad_norm,
             critic_grad_norm,
             ratio.flatten(),
+            symmetry=others.pop(0) if scores.symmetry is not None else None,
+            rnd=others.pop(0) if scores.rnd is not None else None,
         )
+
+    @property
+    def _parameters(self) -> tuple[list[nn.Parameter], list[nn.Parameter], list[nn.Parameter]]:
+        return self._actor_parameters, self._critic_parameters, self._rnd_parameters
 
     def _average_over_ranks(
         self, numbers: Sequence[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """Gradients of actor and critic, and some numbers, as means over all ranks.
+    ) -> tuple[list[list[Tensor]], list[Tensor]]:
+        """Gradients of actor, critic and predictor, and some numbers, as means over all ranks.
 
         The parameters keep their own rank's gradients.
         """
-        actor, critic = _gradients(self._actor_parameters), _gradients(self._critic_parameters)
-        means = self.group.average([*actor, *critic, *numbers])
-        first, second = len(actor), len(actor) + len(critic)
-        return means[:first], means[first:second], means[second:]
+        own = [_gradients(parameters) for parameters in self._parameters]
+        means = iter(self.group.average([*chain(*own), *numbers]))
+        return [[next(means) for _ in gradients] for gradients in own], list(means)
 
     def _score(self, batch: Samples) -> Scores:
         """Run both networks over a mini-batch, and compare with what the rollout stored."""
@@ -193,14 +219,22 @@ class Learner:
         advantages = batch.advantages
         if config.normalize_advantage_per_mini_batch:
             advantages = normalize_advantages(advantages.clone(), group=self.group)
-        sequences = batch.sequences
-        means, stds = self.actor(
-            self.actor_set(batch.observations), sequences.actor if sequences else None
+        samples, sequences = batch._replace(advantages=advantages), batch.sequences
+        if self.symmetry is not None:
+            samples = self.symmetry.augmented(
+                samples, {*self.actor_set.groups, *self.critic_set.groups}
+            )
+        all_means, all_stds = self.actor(
+            self.actor_set(samples.observations), sequences.actor if sequences else None
         )
         values = self.critic(
-            self.critic_set(batch.observations), sequences.critic if sequences else None
+            self.critic_set(samples.observations), sequences.critic if sequences else None
         )
-        ratio = (log_prob(batch.actions, means, stds) - batch.log_probs).exp()
+        # the mirror images, if there are any, stand below the samples themselves
+        means, stds = all_means[: batch.num_rows], all_stds
+        if stds.ndim > 1:
+            stds = stds[: batch.num_rows]
+        ratio = (log_prob(samples.actions, all_means, all_stds) - samples.log_probs).exp()
         with torch.no_grad():
             mean_kl = kl(batch.means, batch.stds, means, stds).mean()
         value_clip = config.clip_param if config.use_clipped_value_loss else None
@@ -210,10 +244,29 @@ class Learner:
             new_values=values,
             ratio=ratio,
             kl=mean_kl,
-            surrogate=surrogate_losses(ratio, advantages, config.clip_param).mean(),
-            value_loss=value_losses(values, batch.values, batch.returns, value_clip).mean(),
+            surrogate=surrogate_losses(ratio, samples.advantages, config.clip_param).mean(),
+            value_loss=value_losses(values, samples.values, samples.returns, value_clip).mean(),
             entropy=entropy(stds).mean(),
+            symmetry=self._mirror_loss(batch, all_means),
+            rnd=None if self.rnd is None else self.rnd.loss(self.rnd.read(batch.observations)),
         )
+
+    def _mirror_loss(self, batch: Samples, all_means: Tensor) -> Tensor | None:
+        """How unlike its mirror image the policy is, []; without a gradient where it only tells.
+
+        Args:
+            batch: M samples.
+            all_means: the policy's answer to them, and to their mirror images if it was asked.
+        """
+        if self.symmetry is None:
+            return None
+        with torch.set_grad_enabled(self.symmetry.config.use_mirror_loss):
+            mirrored = self.symmetry.mirrored_observations(batch, self.actor_set.groups)
+            if mirrored is None:
+                mirrored_means = all_means[batch.num_rows :]
+            else:
+                mirrored_means = self.actor.mean(self.actor_set(mirrored))
+            return self.symmetry.loss(all_means[: batch.num_rows], mirrored_means)
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, its learning rate included; the networks have their own."""
@@ -240,16 +293,21 @@ class Learner:
         for network, read in ((self.actor, self.actor_set), (self.critic, self.critic_set)):
             if isinstance(network.obs_normalizer, EmpiricalNormalizer):
                 network.obs_normalizer.update(*read.parts(rollout.observations), group=self.group)
+        if self.rnd is not None:
+            self.rnd.update_normalizer(*self.rnd.read.parts(rollout.observations))
 
     def _refuse(self, batch: Samples, scores: Scores) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
+        networks = [("actor", self.actor), ("critic", self.critic), ("rnd", self.rnd)]
         gradients = (
             (f"gradient of {owner}.{name}", parameter.grad)
-            for owner, network in (("actor", self.actor), ("critic", self.critic))
+            for owner, network in networks
+            if network is not None
             for name, parameter in network.named_parameters()
             if parameter.grad is not None
         )
-        raise_first_non_finite(chain(named_samples(batch), scores._asdict().items(), gradients))
+        computed = ((name, t) for name, t in scores._asdict().items() if t is not None)
+        raise_first_non_finite(chain(named_samples(batch), computed, gradients))
         self.group.blame()
         raise NonFiniteError("gradient norm", torch.tensor(math.inf))
 

@@ -13,6 +13,7 @@ from trainer.keeping import copied
 from trainer.rnd import (
     REWARD_DISCOUNT,
     DiscountedReturnNormalizer,
+    IntrinsicReward,
     RandomNetworkDistillation,
     scheduled_weight,
 )
@@ -163,10 +164,16 @@ def test_a_state_continues_bit_for_bit():
 
     whole = make(**config)
     go_on(whole)
-    saved = copied(whole.training_state())
+    saved = copied(
+        {
+            "training": whole.training_state(),
+            "worlds": IntrinsicReward(whole, N, torch.device("cpu")).state_dict(),
+        }
+    )
     torch.manual_seed(5)
     again = RandomNetworkDistillation(RndConfig(weight=2.0, **config), S, N, step_dt=0.1)
-    again.load_training_state(saved)
+    again.load_training_state(saved["training"])
+    IntrinsicReward(again, N, torch.device("cpu")).load_state_dict(saved["worlds"])
     assert again.num_steps == 5
     assert torch.equal(go_on(whole), go_on(again))
     assert math.isfinite(whole.reward_normalizer.emp_norm._std.item())
