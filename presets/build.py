@@ -202,6 +202,7 @@ def _consequence(resolved: Resolved) -> str:
 
 
 def with_drawn_seed(preset: Preset) -> Preset:
+    """Return the preset with a seed that the machine has drawn."""
     seed = random.SystemRandom().randrange(2**32)
     trainer = preset.trainer.model_copy(update={"seed": seed})
     return preset.model_copy(update={"trainer": trainer})

@@ -21,6 +21,7 @@ from presets.problems import PresetError, did_you_mean, locate, sentences
 from presets.schema import Preset
 from presets.toml import Path, format_key, format_table, leaves
 from sim.catalog import check_terms
+from sim.symmetry import check_symmetry
 from sim.tasks import TASKS
 from trainer.observation_sets import unknown_groups
 
@@ -166,7 +167,10 @@ def _problems_of_terms(
     preset: Preset, layers: Layers, own_terms: tuple[FilePath, ...]
 ) -> list[str]:
     problems = []
-    for problem in check_terms(preset.env, own_terms):
+    found = check_terms(preset.env, own_terms)
+    if preset.trainer.symmetry is not None and not found:
+        found = check_symmetry(preset.env)
+    for problem in found:
         value = _lookup(layers.document, problem.path)
         where = locate(problem.path, value, layers.nearest_origin(problem.path))
         wrong = value if isinstance(value, str) else problem.path[-1]
@@ -184,7 +188,8 @@ def _problems_of_obs_groups(preset: Preset, layers: Layers) -> list[str]:
         return []  # told already
     known = env.observations if env.task is None else TASKS[env.task].observations
     problems = []
-    for unknown in unknown_groups(preset.trainer.obs_groups, known):
+    sets = ("actor", "critic", *(("rnd_state",) if preset.trainer.rnd is not None else ()))
+    for unknown in unknown_groups(preset.trainer.obs_groups, known, sets):
         path = ("trainer", "obs_groups", unknown.set_name)
         where = locate(path, _lookup(layers.document, path), layers.nearest_origin(path))
         hint = did_you_mean(unknown.group, known) or f"; allowed: {', '.join(known) or 'none'}"

@@ -107,7 +107,9 @@ def _observation(
     if name == "last_action":
         return actions
     if name not in _RULES:
-        raise NoMirrorError(path, f"nobody knows how '{name}' looks in a mirror")
+        raise NoMirrorError(
+            path, f"nobody knows how '{name}' looks in the mirror of trainer.symmetry"
+        )
     rule = _RULES[name]
     if isinstance(rule, Reflection):
         return rule
@@ -144,7 +146,9 @@ def _command(config: EnvConfig, sides: Sides, params: Params) -> Reflection:
     name = str(params["command_name"])
     term = config.commands[name].term or name
     if term not in _COMMANDS:
-        raise LookupError(f"nobody knows how the command '{term}' looks in a mirror")
+        raise LookupError(
+            f"nobody knows how the command '{term}' looks in the mirror of trainer.symmetry"
+        )
     return _COMMANDS[term]
 
 
@@ -167,7 +171,10 @@ def _chosen(patterns: object, names: Sequence[str], what: str) -> list[str]:
 def _twins(names: Sequence[str], sides: Sides) -> tuple[int, ...]:
     for name in names:
         if sides.twin(name) not in names:
-            raise LookupError(f"{name} is among its parts, its twin {sides.twin(name)} is not")
+            raise LookupError(
+                f"{name} is among its parts, its twin {sides.twin(name)} is not: "
+                "so it has no image in the mirror of trainer.symmetry"
+            )
     return tuple(names.index(sides.twin(name)) for name in names)
 
 
