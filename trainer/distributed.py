@@ -232,7 +232,8 @@ class ProcessGroup(Group):
         if isinstance(self._channel, Followers):
             lost = self._channel.loss is not None
             self._channel.stop()
-            if self._joined and not lost:
+            # between GPUs the end of a group is an operation of all ranks, too
+            if self._joined and not (lost and self._device.type == "cuda"):
                 dist.destroy_process_group()
         self._joined = False
         self._on_close()

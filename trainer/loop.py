@@ -15,6 +15,7 @@ from trainer.config import TrainerConfig
 from trainer.distributed import Group
 from trainer.env import Env, Feedback
 from trainer.episodes import EpisodeStatistics
+from trainer.guard import check_rollout
 from trainer.metrics import update_metrics
 from trainer.observation_sets import resolve_set
 from trainer.policy import Actor, Critic, Sample
@@ -244,6 +245,8 @@ class Trainer:
                 self.critic_set(self.obs), self.critic_hidden
             )
         targets.compute_returns(self.rollout, self.last_values, self.config.gamma, self.config.lam)
+        if self.group.world_size > 1:  # before others hear of it: the culprit is to be named
+            check_rollout(self.rollout)
         self._target_metrics = targets.target_metrics(self.rollout, self.group)
         if not self.config.normalize_advantage_per_mini_batch:
             targets.normalize_advantages(self.rollout.advantages, group=self.group)
