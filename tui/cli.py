@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tui.commands import presets, run, runs
+from tui.commands import import_run, presets, run, runs
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 
@@ -71,6 +71,7 @@ def menu(
 
 for command in (run.run, presets.presets, presets.show):
     app.command()(command)
+app.command("import")(import_run.import_run)
 app.add_typer(runs.app, name="runs")
 
 
