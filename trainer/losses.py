@@ -8,6 +8,8 @@ from torch import Tensor
 MIN_LEARNING_RATE = 1e-5
 MAX_LEARNING_RATE = 1e-2
 LEARNING_RATE_FACTOR = 1.5
+KL_ROUNDING = 1e-10
+"""Up to this a KL is rounding noise of a policy that has not moved."""
 
 
 def surrogate_losses(ratio: Tensor, advantages: Tensor, clip_param: float) -> Tensor:
@@ -49,10 +51,11 @@ def value_losses(
 def adapt_learning_rate(learning_rate: float, kl: float, desired_kl: float) -> float:
     """Divide the rate by 1.5 above twice the desired KL, multiply by 1.5 below half of it.
 
-    At exactly 0 (the policy has not moved) the rate stays. It is kept within 1e-5 to 1e-2.
+    At 0, which is what the first mini-batch of an update has, the rate stays. RSL-RL compares with
+    0 exactly, and rounding noise raises its rate there. It is kept within 1e-5 to 1e-2.
     """
     if kl > 2.0 * desired_kl:
         return max(MIN_LEARNING_RATE, learning_rate / LEARNING_RATE_FACTOR)
-    if 0.0 < kl < desired_kl / 2.0:
+    if KL_ROUNDING < kl < desired_kl / 2.0:
         return min(MAX_LEARNING_RATE, learning_rate * LEARNING_RATE_FACTOR)
     return learning_rate

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.distributions import entropy
 from trainer.losses import adapt_learning_rate, surrogate_losses, value_losses
-from trainer.policy import entropy
 
 
 def column(*values: float) -> torch.Tensor:

@@ -296,7 +296,7 @@ def test_a_memory_solves_what_no_single_observation_tells():
             entropy_coef=0.0,
         )
         trainer = Trainer(Blind(64, max_episode_length=8, seed=2), config)
-        for _ in range(40):
+        for _ in range(25):
             trainer.iterate()
         errors[rnn_type] = 1 - trainer.rollout.rewards[2:].mean().item()
     assert errors["gru"] < 0.7 * errors[None]
