@@ -40,6 +40,7 @@ _EDGES = [
     for j in range(i + 1, 8)
     if np.abs(_CORNERS[i] - _CORNERS[j]).sum() == 2
 ]
+_SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 _BOX = int(mujoco.mjtGeom.mjGEOM_BOX)
 _SPHERE = int(mujoco.mjtGeom.mjGEOM_SPHERE)
@@ -50,7 +51,7 @@ _CYLINDER = int(mujoco.mjtGeom.mjGEOM_CYLINDER)
 class Figure:
     """A robot as lines and balls.
 
-    A line leads from each body to its parent. Boxes that are no rods are drawn by their edges;
+    A line leads from each body to its parent, unless it slides along it. Boxes that are no rods are drawn by their edges;
     bodies that have one, those without children, and those fixed to the world are drawn by their
     shapes too.
 
@@ -68,8 +69,15 @@ class Figure:
         leaves = set(bodies) - set(parents)
         boxes = {int(owners[g]) for g in geoms if self._kinds[g] == _BOX and not self._is_rod(g)}
         self._geoms = [g for g in geoms if int(owners[g]) in (boxes | leaves) - fixed]
+        slides = {
+            int(body)
+            for body, kind in zip(model.jnt_bodyid, model.jnt_type, strict=True)
+            if kind == _SLIDE
+        }
         self._links = [
-            (b, parents[b]) for b in bodies if b not in fixed and parents[b] not in boxes | {0}
+            (b, parents[b])
+            for b in bodies
+            if b not in fixed | slides and parents[b] not in boxes | {0}
         ]
 
         mujoco.mj_kinematics(model, self._data)

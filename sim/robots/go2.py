@@ -26,6 +26,6 @@ GO2 = RobotDescription(
         velocity_limit=30.0,
     ),
     soft_joint_pos_limit_factor=0.9,
-    view=((-0.7, -0.55, -0.08), (0.7, 0.55, 0.6)),
+    view=((-0.55, -0.45, -0.06), (0.6, 0.45, 0.52)),
     sides=Sides(twins={"FL_": "FR_", "RL_": "RR_"}, reversed_joints=".*_hip_joint"),
 )

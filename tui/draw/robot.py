@@ -140,10 +140,10 @@ def readings(pose: RobotPose, width: int, charset: Charset = Charset.BRAILLE) ->
     """Say in numbers what the robot is told and what it does; as many lines as there is to say."""
     lines: list[Line] = []
     if pose.quantities:
-        lines.append((Span(f"{'':<8}{'told':>7} {'real':>7}", Role.MUTED),))
+        lines.append((Span(f"{'':<9}{'told':>7} {'real':>7}", Role.MUTED),))
         lines += [
             (
-                Span(f"{entry.label:<8}", Role.MUTED),
+                Span(f"{entry.label:<9}", Role.MUTED),
                 Span(_fixed(entry.told), Role.WARNING),
                 Span(" "),
                 Span(_fixed(entry.real), Role.SUCCESS),
@@ -154,7 +154,7 @@ def readings(pose: RobotPose, width: int, charset: Charset = Charset.BRAILLE) ->
     tilt = f"{math.degrees(pose.tilt):.1f}"
     if not pose.is_fixed:
         role = Role.WARNING if pose.tilt > math.radians(30) else Role.TEXT
-        lines.append((Span(f"{'tilt':<8}", Role.MUTED), Span(f"{tilt:>7}", role), Span(" deg")))
+        lines.append((Span(f"{'tilt':<9}", Role.MUTED), Span(f"{tilt:>7}", role), Span(" deg")))
     if pose.contact_names:
         lines.append(_contacts(pose, charset))
     if pose.touching:

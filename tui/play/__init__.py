@@ -1,0 +1,1 @@
+"""Watching a trained policy act: the thread that plays, the screen, the table without one."""
