@@ -51,9 +51,9 @@ _CYLINDER = int(mujoco.mjtGeom.mjGEOM_CYLINDER)
 class Figure:
     """A robot as lines and balls.
 
-    A line leads from each body to its parent, unless it slides along it. Boxes that are no rods are drawn by their edges;
-    bodies that have one, those without children, and those fixed to the world are drawn by their
-    shapes too.
+    A line leads from each body to its parent, unless it slides along it. Boxes that are no rods are
+    drawn by their edges; bodies that have one, those without children, and those fixed to the world
+    are drawn by their shapes too.
 
     Args:
         scene: The worlds with the robot.
