@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from presets import term_files
 from presets.extras import require
 from presets.loader import Resolved, to_toml
+from presets.memory import require_memory
 from presets.problems import PresetError, did_you_mean, locate
 from presets.ranks import Ranks, joining, notes_on_ranks
 from presets.schema import Preset
@@ -99,9 +100,11 @@ def new_session(
 
     Raises:
         PresetError: the folder holds a run already, or cannot be written; or an extra is missing.
+        OutOfMemoryError: it cannot fit.
     """
     require_tracker(resolved)
     preset, notes = resolved.preset, notes_on(resolved, device, ranks)
+    require_memory(preset, device.name, ranks.own.local_world_size)
     if preset.trainer.seed is None:
         preset = with_drawn_seed(preset)
         notes.append(f"seed {preset.trainer.seed} was drawn; give it again to repeat this run")
@@ -117,6 +120,7 @@ def new_session(
         device.name,
         tuple(notes),
         join=joining(ranks, preset, device.name, resolved.own_terms, folder.log),
+        num_envs=preset.env.num_envs,
     )
     return session
 

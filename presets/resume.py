@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from presets.build import Device, build_env, notes_on, require_tracker
 from presets.loader import Resolved, differences, filed_under, load, to_toml
+from presets.memory import require_memory
 from presets.problems import PresetError, locate
 from presets.ranks import Ranks, joining, notes_on_state
 from presets.runs import LATEST, find_run, runs
@@ -78,6 +79,7 @@ def resumed_session(
         raise PresetError(problems)
 
     require_tracker(asked)
+    require_memory(asked.preset, device.name, ranks.own.local_world_size)
     config = asked.preset.trainer
     done = found.state["completed_iterations"]
     if done >= config.num_iterations:
@@ -108,6 +110,7 @@ def resumed_session(
         tuple(notes),
         resume=checkpoint.for_rank(found.state, 0, ranks.own.world_size),
         join=joining(ranks, asked.preset, device.name, asked.own_terms, run_dir.log, found.state),
+        num_envs=asked.preset.env.num_envs,
     )
     return session
 

@@ -19,6 +19,7 @@ from trainer.env import Env
 from trainer.keeping import copied
 from trainer.launch import link_to_leader
 from trainer.loop import Trainer
+from trainer.memory import shortage
 from trainer.ranks import Rank
 from trainer.stages import Stage, StopRequested
 from trainer.telemetry import Position
@@ -60,7 +61,9 @@ def follow(
     except BaseException as error:
         if leader.stopping:  # others have left already, and this is but the sound of it
             return 0
-        leader.fail(f"{type(error).__name__}: {error}", traceback.format_exc())
+        lack = shortage(error)
+        message = f"{type(error).__name__}: {error}" if lack is None else lack.sentence(0)
+        leader.fail(message, traceback.format_exc())
         return 1
     return 0
 

@@ -22,6 +22,7 @@ from trainer.config import TrainerConfig
 from trainer.describe import run_info, status
 from trainer.env import Env
 from trainer.keeping import CheckpointKeeper, copied
+from trainer.memory import fewer_worlds, shortage
 from trainer.ranks import RankError
 from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
@@ -93,6 +94,7 @@ class Session:
         notes: what a person should know of this run, a sentence each.
         resume: the state of a checkpoint of this run, to go on from.
         join: brings the ranks of this run together, where it has several.
+        num_envs: N, for a message where memory does not suffice to build them; 0: not known.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Session:
         notes: tuple[str, ...] = (),
         resume: Mapping[str, Any] | None = None,
         join: Join | None = None,
+        num_envs: int = 0,
     ) -> None:
         self.history = History()
         self.events = EventLog()
@@ -117,6 +120,7 @@ class Session:
         self._notes = notes
         self._resume = resume
         self._join = join
+        self._num_envs = num_envs
         self._group: Group | None = None  # alone, it is never made
         self._trainer: Trainer | None = None
         self._checker: InvariantChecker | None = None
@@ -544,17 +548,28 @@ class Session:
         trace = "".join(traceback.format_exception(error))
         stage = self._position.stage if self._trainer is not None else None
         iteration = self._position.iteration + 1
-        message = str(error) if isinstance(error, RankError) else f"{type(error).__name__}: {error}"
-        if self._group is not None and not isinstance(error, RankError):
+        lack = shortage(error)
+        message, hint = f"{type(error).__name__}: {error}", ""
+        if lack is not None:
+            message = lack.sentence(self._num_envs)
+            if self._num_envs > 1:
+                fewer = fewer_worlds(self._num_envs, lack.asked or 0, lack.free or 0)
+                hint = f"fewer worlds: --num-envs {fewer}"
+        if isinstance(error, RankError):
+            message = str(error)
+        elif self._group is not None:
             message = f"rank 0: {message}"
         self.run_dir.append_log(trace)
         tensors: tuple[TensorSummary, ...] = ()
         if self._trainer is not None:
-            self._save_boundary()
+            try:
+                self._save_boundary()
+            except Exception as second:  # such as a lack of memory, the cause of all this
+                self._record("alert", f"the last iteration could not be saved: {second}")
             with contextlib.suppress(Exception):  # a picture of the ruins, if there can be one
                 tensors = self._look_closely()
         self._record("error", f"{message} (iteration {iteration})")
-        failure = Failure(message, trace, stage, iteration)
+        failure = Failure(message, trace, stage, iteration, lack is not None, hint)
         self._publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
         self._write_status()
 

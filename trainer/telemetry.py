@@ -179,6 +179,9 @@ class Failure:
     traceback: str
     stage: Stage | None
     iteration: int
+    out_of_memory: bool = False
+    hint: str = ""
+    """What to try, where that follows from the numbers of this run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from trainer.telemetry import Failure
+
+_RANK = re.compile(r"^rank \d+: ")
 
 _TOO_LARGE = (
     "lower the weights under env.rewards: single precision overflows at 3e38, "
@@ -25,9 +29,7 @@ ADVICE = {
     "NonFiniteError: advantages": _TOO_LARGE,
     "NonFiniteError: value_loss": _TOO_LARGE,
     "NonFiniteError": _DIVERGED,
-    "MemoryError": _MEMORY,
-    "OutOfMemoryError": _MEMORY,
-    "ValueError: std::bad_alloc": _MEMORY,
+    "out of memory": _MEMORY,
     "OSError: [Errno 28]": "free some disk space, or another --run-dir",
 }
 """Beginning of a failure's message to what may help; the first that fits counts."""
@@ -35,10 +37,12 @@ ADVICE = {
 
 def advice(failure: Failure) -> str:
     """Return what may help after a failure, or nothing where that is not known."""
-    return next(
-        (text for start, text in ADVICE.items() if failure.message.startswith(start)),
-        "",
-    )
+    if failure.hint:
+        return failure.hint
+    if failure.message.endswith("was killed by SIGKILL"):
+        return f"if nobody did that, the system was out of memory: {_MEMORY}"
+    message = _RANK.sub("", failure.message)
+    return next((text for start, text in ADVICE.items() if message.startswith(start)), "")
 
 
 def place(failure: Failure) -> str:
