@@ -1,9 +1,9 @@
 """RSL-RL's checkpoints: read into a state that training goes on from, and written from one.
 
 Networks have the same names in both, but for the standard deviation: RSL-RL 4 calls `std` what 5
-calls `distribution.std_param`. Optimizers name nothing: RSL-RL numbers its parameters in the order
-of its modules, we in the order of ours, so their state is carried over by name. Whether a
-checkpoint fits the settings is told by `trainer.misfits`.
+calls `distribution.std_param`. Optimizers name nothing: each program numbers its parameters in the
+order of its own modules, so their state is carried over by name. Whether a checkpoint fits the
+settings is told by `trainer.misfits`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from trainer.optimizers import make_optimizer
 from trainer.policy import Actor, Critic
 from trainer.rnd import RandomNetworkDistillation
 
+_NETWORKS = ("actor", "critic")
 _STD = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
 """Names of RSL-RL 4, and what became of them."""
 _BUFFERS = ("obs_normalizer.", "state_normalizer.", "reward_normalizer.")
 """What begins like this is no parameter."""
 _ORDER = ("distribution.", "mlp.", "rnn.")
-"""Modules of an RSL-RL network in the order in which its optimizer counts their parameters."""
+"""Modules of an RSL-RL network in the order in which its optimizer counts their parameters; what
+is no parameter comes before them."""
 _AVERAGE_OF = {"adam": "exp_avg", "adamw": "exp_avg", "rmsprop": "square_avg", "sgd": None}
 """What an optimizer keeps for each parameter, by which it is known; SGD keeps nothing."""
 
@@ -181,15 +183,11 @@ def write(path: Path, state: Mapping[str, Any]) -> None:
     Raises:
         OSError: it could not be written; whatever was at `path` is still there.
     """
-    networks = {name: dict(state[name]) for name in ("actor", "critic")}
-    held: dict[str, Any] = {f"{name}_state_dict": weights for name, weights in networks.items()}
-    ours = [(name, key) for name, weights in networks.items() for key in _parameter_names(weights)]
+    ours = [(name, key) for name in _NETWORKS for key in _parameter_names(state[name])]
     kept = _kept_by_name(state["optimizer"], ours) or {}
-    ordered = [
-        (name, key)
-        for name, weights in networks.items()
-        for key in sorted(_parameter_names(weights), key=_module_rank)
-    ]
+    theirs = {name: _in_their_order(state[name]) for name in _NETWORKS}
+    held: dict[str, Any] = {f"{name}_state_dict": weights for name, weights in theirs.items()}
+    ordered = [(name, key) for name, weights in theirs.items() for key in _parameter_names(weights)]
     held["optimizer_state_dict"] = _plain_optimizer(
         state["optimizer"], {i: kept[place] for i, place in enumerate(ordered) if place in kept}
     )
@@ -240,8 +238,11 @@ def _parameter_names(weights: Weights) -> list[str]:
     return [name for name in weights if not name.startswith(_BUFFERS)]
 
 
-def _module_rank(name: str) -> int:
-    return next(rank for rank, module in enumerate(_ORDER) if name.startswith(module))
+def _in_their_order(weights: Weights) -> dict[str, Tensor]:
+    def rank(name: str) -> int:
+        return next((i for i, module in enumerate(_ORDER) if name.startswith(module)), -1)
+
+    return {name: weights[name] for name in sorted(weights, key=rank)}
 
 
 def _kept_by_name(
