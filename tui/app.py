@@ -2,6 +2,9 @@
 
 The session trains in its own thread and never hears of this module. A timer reads its newest
 snapshot a few times a second, and more often just after a key so that the answer is seen at once.
+
+The terminal can go at any time: lost with its connection, given back with `d`, or lent to the shell
+with ctrl+z. The training notices none of it, see `tui.detached` and `tui.launcher`.
 """
 
 from __future__ import annotations
@@ -12,17 +15,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from enum import Enum
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from textual.app import App
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from trainer.telemetry import Command, SessionView, Snapshot
+from trainer.telemetry import Command, Snapshot
+from tui import detached
 from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
+from tui.launcher import Launcher
+from tui.painting import PaintingApp
 from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
@@ -39,26 +47,33 @@ PATIENCE = 15.0
 LARGE_FRAME = 120 * 40
 """Cells above which a remote terminal gets at most two frames a second."""
 
+SAME_SIGNAL = 1.0
+"""Seconds within which a signal that comes twice is one: sent to the process and to its group."""
 
-class RunnableSession(SessionView, Protocol):
+
+class Departure(Enum):
+    """Why the screen goes while the training stays."""
+
+    LOST = "terminal lost"
+    DETACHED = "detached"
+
+
+class RunnableSession(detached.DetachableSession, Protocol):
     """A session that this process starts and waits for."""
 
     def start(self) -> None:
         """Begin in a thread of its own."""
         ...
 
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end; returns whether it has come."""
-        ...
 
-
-class DashboardApp(App[int]):
+class DashboardApp(PaintingApp[int]):
     """Shows a session, or first a menu to choose one; its result is the exit code.
 
     Args:
         session: what to show. It is started once the screen is there.
         menu: makes the screen to start with where there is no session yet.
         fps: looks at the session in a second.
+        launcher: the process that can give the terminal back to a shell, if there is one.
     """
 
     TITLE = "ppo-tui"
@@ -76,7 +91,7 @@ class DashboardApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "request_quit", "Quit", show=False, priority=True),
         Binding("ctrl+c", "request_quit", "Quit", show=False, priority=True),
-        Binding("ctrl+z", "explain_suspend", show=False, priority=True),
+        Binding("ctrl+z", "lend_terminal", "To the shell", show=False, priority=True),
     ]
 
     def __init__(
@@ -85,22 +100,31 @@ class DashboardApp(App[int]):
         *,
         menu: Callable[[], Screen[None]] | None = None,
         fps: float = 4.0,
+        launcher: Launcher | None = None,
     ) -> None:
         super().__init__(driver_class=TerminalDriver)
         self.session: RunnableSession | None = None
         self.gave_up = False
         """Whether the session was left behind, still busy."""
+        self.departure: Departure | None = None
+        """Why there is no screen any more, though the session goes on."""
+        self.launcher = launcher
         self.charset = default_charset()
         """What every panel draws with."""
         self._first_session = session
         self._menu = menu
         self._fps = fps
         self._dashboard: DashboardScreen | None = None
+        self._is_started = False
         self._shown_seq = -1
         self._last_seq = -1
         self._sign_of_life = 0.0
         self._leaving = False
+        self._terminal_is_lent = False
+        self._was_behind_others = False
+        self._has_hung_up = False
         self._signal_code = 0
+        self._signal_time = 0.0
         self._hurry_until = 0.0
         self.register_theme(DARK)
         self.register_theme(LIGHT)
@@ -129,13 +153,23 @@ class DashboardApp(App[int]):
 
     def open_session(self, session: RunnableSession) -> None:
         """Show the dashboard, then start the session."""
-        from tui.screens.dashboard import DashboardScreen  # imports numpy
-
         self.session = session
-        self._dashboard = DashboardScreen(session)
+        self._dashboard = self.make_dashboard(session)
         self._sign_of_life = time.monotonic()
         self.push_screen(self._dashboard)
-        self.call_after_refresh(session.start)
+        self.call_after_refresh(self.start_session)
+
+    def start_session(self) -> None:
+        """Start the session, once."""
+        if self.session is not None and not self._is_started:
+            self._is_started = True
+            self.session.start()
+
+    def make_dashboard(self, session: RunnableSession) -> DashboardScreen:
+        """Return the screen that shows a session."""
+        from tui.screens.dashboard import DashboardScreen  # imports numpy
+
+        return DashboardScreen(session)
 
     def command(self, command: Command) -> None:
         """Ask the session for something and watch closely for the answer."""
@@ -155,7 +189,7 @@ class DashboardApp(App[int]):
 
     def _look(self) -> None:
         """Show the newest snapshot if there is a newer one, and leave when it is time."""
-        self._notice_lost_terminal()
+        self._look_at_terminal()
         if self.session is None or self._dashboard is None:
             return
         snapshot = self.session.snapshot()
@@ -164,7 +198,9 @@ class DashboardApp(App[int]):
             self._sign_of_life = time.monotonic()
         if self._leaving:
             self._leave_if_over(snapshot)
-        if snapshot.seq != self._shown_seq and self._dashboard.is_mounted and not self._is_behind():
+        if self._terminal_is_lent or not self._dashboard.is_mounted:
+            return
+        if snapshot.seq != self._shown_seq and self._is_ready():
             self._shown_seq = snapshot.seq
             self._send_output_to_log(snapshot)
             self._dashboard.show(snapshot)
@@ -191,9 +227,28 @@ class DashboardApp(App[int]):
         else:
             self.push_screen(QuitScreen(), self.leave)
 
-    def action_explain_suspend(self) -> None:
-        """Say why ctrl+z does nothing."""
-        self.notify("ctrl+z is off: it would stop the training too. Use tmux to look away.")
+    def action_detach(self) -> None:
+        """Give the terminal back to the shell; the training goes on without it."""
+        if self.session is None or self.session.snapshot().state.is_over:
+            self.action_request_quit()
+        elif self.launcher is None:
+            self.notify("The training cannot leave this terminal. Use tmux to look away.")
+        else:
+            self._depart(Departure.DETACHED)
+
+    def _depart(self, why: Departure) -> None:
+        self.departure = why
+        self.exit(0)
+
+    def action_lend_terminal(self) -> None:
+        """Give the terminal to the shell until `fg`; the training goes on meanwhile."""
+        driver = self._terminal
+        if driver is None or self.launcher is None:
+            self.notify("ctrl+z is off: it would stop the training too. Use tmux to look away.")
+        elif not self._terminal_is_lent:
+            self._terminal_is_lent = True
+            driver.suspend()
+            self.launcher.give_back()
 
     def leave(self, command: Command | None) -> None:
         """Give the session its last command and leave when it is over; None stays."""
@@ -217,20 +272,31 @@ class DashboardApp(App[int]):
 
     # Signals, and terminals that go away.
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Paint all of the terminal: it may have moved what it showed."""
+        if self._picture is not None:
+            self._picture.forget()
+
     def _listen_to_signals(self) -> None:
-        if not isinstance(self._driver, TerminalDriver):
+        if self._terminal is None:
             return
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, number)
-        loop.add_signal_handler(signal.SIGCONT, self._on_continue)
+        # Not the loop's: it would put back the default, which kills, while the screen is left.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_hangup)
+        loop.add_signal_handler(signal.SIGCONT, self._take_terminal)
+        if self.launcher is not None:
+            loop.add_signal_handler(signal.SIGTSTP, self.action_lend_terminal)
 
     def _on_signal(self, number: signal.Signals) -> None:
         """Save and leave with exit code 128 + number, as shells expect; the second time at once."""
-        again = self._signal_code != 0
+        now = time.monotonic()
+        if self._signal_code and now - self._signal_time < SAME_SIGNAL:
+            return
+        again, self._signal_time = self._signal_code != 0, now
         self._signal_code = self._signal_code or 128 + number
-        if number is signal.SIGHUP and isinstance(self._driver, TerminalDriver):
-            self._driver.end_input()
         if self.session is None:
             self.exit(self.exit_code)
         elif again and self._leaving:
@@ -238,39 +304,82 @@ class DashboardApp(App[int]):
         else:
             self.leave(Command.STOP_NOW)
 
-    def _on_continue(self) -> None:
-        if isinstance(self._driver, TerminalDriver):
-            self._driver.reenter()
-            self.refresh(layout=True)
+    def _on_hangup(self, number: int, frame: FrameType | None) -> None:
+        self._has_hung_up = True  # seen at the next look
 
-    def _notice_lost_terminal(self) -> None:
-        lost = isinstance(self._driver, TerminalDriver) and self._driver.is_gone
-        if lost and not self._signal_code:
-            self._on_signal(signal.SIGHUP)
+    def _lose_terminal(self) -> None:
+        """Go on without a terminal; without a session there is nothing to go on with."""
+        if self._terminal is not None:
+            self._terminal.end_input()
+        if self.departure is not None:
+            return
+        if self.session is None:
+            self._signal_code = self._signal_code or 128 + signal.SIGHUP
+            self.exit(self.exit_code)
+        elif self.session.snapshot().state.is_over:
+            self.exit(self.exit_code)
+        else:
+            self._depart(Departure.LOST)
 
-    def _is_behind(self) -> bool:
-        return isinstance(self._driver, TerminalDriver) and self._driver.is_behind
+    def _take_terminal(self) -> None:
+        """Show the screen again, if the shell has lent the terminal back."""
+        driver = self._terminal
+        if driver is None or driver.is_behind_others:
+            return
+        if not self._terminal_is_lent:  # all of the process was stopped
+            driver.suspend()
+        self._terminal_is_lent = False
+        driver.reenter()
+        self.paint_all()
+
+    def _look_at_terminal(self) -> None:
+        driver = self._terminal
+        if driver is None or self.departure is not None:
+            return
+        launcher_gone = self.launcher is not None and self.launcher.is_gone
+        if self._has_hung_up or launcher_gone or driver.is_gone:
+            self._lose_terminal()
+        elif self._terminal_is_lent:
+            self._look_for_the_foreground(driver)
+        elif driver.is_behind_others:  # the launcher was stopped, and a shell took the terminal
+            self._terminal_is_lent = True
+            self._was_behind_others = True
+            driver.suspend()
+
+    def _look_for_the_foreground(self, driver: TerminalDriver) -> None:
+        """Come back when a job that went on in the background is brought to the front."""
+        if driver.is_behind_others:
+            self._was_behind_others = True
+        elif self._was_behind_others:
+            self._was_behind_others = False
+            self._take_terminal()
+
+    def _is_ready(self) -> bool:
+        return self._terminal is None or self._terminal.is_ready
 
     def _send_output_to_log(self, snapshot: Snapshot) -> None:
-        if isinstance(self._driver, TerminalDriver) and snapshot.info is not None:
-            self._driver.redirect.to(Path(snapshot.info.run_dir) / "log.txt")
+        if self._terminal is not None and snapshot.info is not None:
+            self._terminal.redirect.to(Path(snapshot.info.run_dir) / "log.txt")
 
 
-def run_dashboard(session: RunnableSession, *, fps: float = 4.0) -> int:
+def run_dashboard(
+    session: RunnableSession, *, fps: float = 4.0, launcher: Launcher | None = None
+) -> int:
     """Train `session` under the dashboard; returns the exit code.
 
     0: finished or stopped by a person. 1: failed, or left behind while still busy.
-    129, 130, 143: ended by SIGHUP, SIGINT or SIGTERM.
+    130, 143: ended by SIGINT or SIGTERM. A terminal that is lost ends no training.
     """
-    return _run(DashboardApp(session, fps=fps))
+    return _run(DashboardApp(session, fps=fps, launcher=launcher))
 
 
-def run_menu(*, device: str = "auto", fps: float = 4.0) -> int:
+def run_menu(*, device: str = "auto", fps: float = 4.0, launcher: Launcher | None = None) -> int:
     """Let a person choose a preset, then train it under the dashboard; returns the exit code.
 
     Args:
         device: one of `presets.build.DEVICES`.
         fps: looks at the session in a second.
+        launcher: the process that can give the terminal back to a shell, if there is one.
     """
     from presets import build, files, loader, shapes
     from tui.screens.menu import MenuScreen
@@ -288,12 +397,20 @@ def run_menu(*, device: str = "auto", fps: float = 4.0) -> int:
         resolved = loader.load(name, settings, chosen.kind)
         app.open_session(build.new_session(resolved, chosen))
 
-    app = DashboardApp(menu=lambda: MenuScreen(files.names(), load, start, device_name), fps=fps)
+    app = DashboardApp(
+        menu=lambda: MenuScreen(files.names(), load, start, device_name),
+        fps=fps,
+        launcher=launcher,
+    )
     return _run(app)
 
 
 def _run(app: DashboardApp) -> int:
     result = app.run(mouse=False)  # the terminal's own selection of text goes on working
+    if app.departure is not None and app.session is not None:
+        app.start_session()  # if it was about to
+        by_hand = app.departure is Departure.DETACHED
+        return detached.carry_on(app.session, app.launcher, by_hand=by_hand)
     ended = _end_session(app)
     driver = app._driver
     if isinstance(driver, TerminalDriver) and not driver.is_gone:

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from tui.commands import import_run, presets, run, runs
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
+from tui.launcher import launch
 
 
 class Commands(TyperGroup):
@@ -64,9 +65,10 @@ def menu(
         return
     if not has_screen():
         refuse(["the menu needs a terminal; without one: ppo-tui presets, ppo-tui run PRESET"])
+    launcher = launch()  # before anything heavy is imported
     from tui.app import run_menu
 
-    raise typer.Exit(run_menu())
+    raise typer.Exit(run_menu(launcher=launcher))
 
 
 for command in (run.run, presets.presets, presets.show):

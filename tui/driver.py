@@ -17,9 +17,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
 if TYPE_CHECKING:
@@ -40,6 +43,15 @@ RESTORE = (
 
 WRITE_PATIENCE = 2.0
 """Seconds that a frame waits for a terminal that does not read, before it is dropped."""
+
+ANSWER_PATIENCE = 3.0
+"""Seconds after which a terminal that has not said that it shows a frame gets the next one."""
+
+INPUT_PATIENCE = 0.1
+"""Seconds between two looks at whether reading keys should end."""
+
+QUESTION, ANSWER = "\x1b[5n", "\x1b[0n"
+"""What asks a terminal for its state, and what it says once all before the question is shown."""
 
 GUARD = 'read -r farewell || { printf %b "$1"; stty "$2" <&1; }'
 """Shell of the guard: end of file without a farewell means that the process died untidily."""
@@ -97,6 +109,10 @@ class TerminalFile:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self.writes = 0
+        """Texts that were written or swallowed."""
+        self.is_gone = False
+        """Whether a text was swallowed."""
 
     def fileno(self) -> int:
         """Return the descriptor of the terminal."""
@@ -109,7 +125,8 @@ class TerminalFile:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError:
-            return
+            self.is_gone = True
+        self.writes += 1
 
     def flush(self) -> None:
         """Do nothing: writes are not buffered here."""
@@ -128,52 +145,109 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._screen_fd = os.dup(terminal_descriptor())
-        self._file = TerminalFile(self._screen_fd)  # type: ignore[assignment]
+        self._terminal = self._file = TerminalFile(self._screen_fd)  # type: ignore[assignment]
+        self._writes = 0
+        self._input_ended = False
+        self._answers = _Answers()
         self.redirect = OutputRedirect()
         self.unclaimed_output = b""
         """What was printed while no log was named; complete once the driver is closed."""
         self._guard = start_guard(self._screen_fd, self.fileno)
         self._hung_up = select.poll()
         self._hung_up.register(self._screen_fd, select.POLLHUP)
-        # The stock handler would stop the whole process and the training with it.
-        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        # The stock handlers would stop the whole process and the training with it; so would
+        # reading from a terminal, or changing it, while a shell has it.
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCONT, signal.SIG_DFL)
 
     @property
     def is_gone(self) -> bool:
         """Whether the terminal has hung up, with or without a signal."""
-        return any(
+        hung_up = any(
             event & (select.POLLHUP | select.POLLERR | select.POLLNVAL)
             for _, event in self._hung_up.poll(0)
         )
+        ended = self._input_ended and not self.is_behind_others
+        return hung_up or self._terminal.is_gone or ended
 
     @property
-    def is_behind(self) -> bool:
-        """Whether the terminal has not yet read the frames it was given."""
-        return self._writer_thread is not None and self._writer_thread._queue.qsize() > 4
+    def is_behind_others(self) -> bool:
+        """Whether another job has the terminal: a shell, after it was given back for a while."""
+        try:
+            return os.tcgetpgrp(self._screen_fd) != os.getpgrp()
+        except OSError:
+            return False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the terminal has taken all that it was given, and shows it, if it says so."""
+        return self._writes == self._terminal.writes and not self._answers.is_awaited
 
     def write(self, data: str) -> None:
         """Queue `data` for the terminal; dropped when it has not read for `WRITE_PATIENCE`."""
-        assert self._writer_thread is not None
+        if self._writer_thread is None or not self._writer_thread.is_alive():
+            return  # the terminal has been given back
         try:
             self._writer_thread._queue.put(data, timeout=WRITE_PATIENCE)
+            self._writes += 1
         except queue.Full:
             return
+
+    def write_frame(self, frame: str) -> None:
+        """Queue a frame, and ask the terminal to say when it is shown.
+
+        Only this measures a link from end to end: what lies between keeps seconds of output.
+        """
+        self.write(frame + QUESTION)
+        self._answers.expect_one()
 
     def start_application_mode(self) -> None:
         """Enter the full-screen mode; what Python prints from now on goes to the log as well."""
         super().start_application_mode()
+        for number in (signal.SIGTTIN, signal.SIGTTOU):
+            signal.signal(number, signal.SIG_IGN)
         self._app.call_later(use_plain_streams)
 
     def reenter(self) -> None:
-        """Enter the full-screen mode anew, after the shell had the terminal for a while."""
-        self.stop_application_mode()
-        self._finish_writing()
+        """Enter the full-screen mode anew, after `suspend`."""
+        self._input_ended = False
+        self._answers = _Answers()
         self.start_application_mode()
 
     def end_input(self) -> None:
         """Stop reading keys: the terminal is gone and would only return end of file for ever."""
         self.exit_event.set()
+
+    def run_input_thread(self) -> None:
+        """Read keys until told to stop, or until the terminal has no more to give.
+
+        The stock version takes the end of a terminal's input for silence and reads on for ever.
+        """
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        keyboard = select.poll()
+        keyboard.register(self.fileno, select.POLLIN)
+        while not self.exit_event.is_set():
+            if keyboard.poll(INPUT_PATIENCE * 1000):
+                try:
+                    data = os.read(self.fileno, 4096)
+                except OSError:  # hung up, or read while another job has the terminal
+                    data = b""
+                if not data:
+                    self._input_ended = True
+                    return
+                if text := self._answers.taken_from(decode(data)):
+                    for message in parser.feed(text):
+                        self.process_message(message)
+            for message in parser.tick():
+                self.process_message(message)
+
+    def suspend(self) -> None:
+        """Leave the full-screen mode for a while; no keys are read until `reenter`."""
+        self.stop_application_mode()
+        self._finish_writing()
+        self.attrs_before = None
 
     def close(self) -> None:
         """Give the terminal back, and the descriptors 1 and 2 to it."""
@@ -205,6 +279,40 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             size = shutil.get_terminal_size()
         return size.columns or 80, size.lines or 24
+
+
+class _Answers:
+    """What the terminal says when a frame is shown; the thread that reads keys takes it out."""
+
+    def __init__(self) -> None:
+        self._asked = 0.0
+        self._is_open = False
+        self._answering = False
+        self._rest = ""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a terminal that answers has not done so yet, but may be waited for."""
+        patient = time.monotonic() - self._asked < ANSWER_PATIENCE
+        return self._answering and self._is_open and patient
+
+    def expect_one(self) -> None:
+        """A question has been asked."""
+        self._is_open = True
+        self._asked = time.monotonic()
+
+    def taken_from(self, text: str) -> str:
+        """Return what the terminal sent without its answers."""
+        text, self._rest = self._rest + text, ""
+        if ANSWER in text:
+            self._answering = True
+            self._is_open = False
+            text = text.replace(ANSWER, "")
+        for length in (3, 2):  # an answer cut in two; a lone escape is a key
+            if self._answering and text.endswith(ANSWER[:length]):
+                text, self._rest = text[:-length], ANSWER[:length]
+                break
+        return text
 
 
 def terminal_descriptor() -> int:

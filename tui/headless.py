@@ -8,28 +8,27 @@ import os
 import queue
 import signal
 import sys
-from collections.abc import Iterator
-from types import FrameType
 from typing import TextIO
 
 from trainer.session import IterationRow, Session
 from trainer.telemetry import Command, Event, RunInfo
+from tui.detached import watch_command
 from tui.draw.numbers import duration, number, plural
 from tui.draw.spans import printable
 from tui.farewell import farewell
+from tui.stopping import Signals, listening
 
 LOOK_INTERVAL = 0.1
 """Seconds after which a signal is noticed at the latest."""
 
 SHOWN_EVENTS = ("checkpoint", "command", "fault", "alert")
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_headless(session: Session, stream: TextIO | None = None) -> int:
     """Train `session` and print a line for every iteration; returns the exit code.
 
-    The first SIGINT, SIGTERM or SIGHUP saves the last completed iteration and ends the run, the
-    second ends the process at once. A reader that goes away does not end the training.
+    The first SIGINT or SIGTERM saves the last completed iteration and ends the run, the second ends
+    the process at once. A reader that goes away does not end the training, and neither does SIGHUP.
 
     Args:
         session: made, not started.
@@ -40,7 +39,7 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
     """
     out = _Output(stream or sys.stdout, session)
     rows = session.follow()
-    with _signals() as signals:
+    with listening() as signals:
         session.start()
         _follow(session, rows, out, signals)
         session.join()
@@ -58,10 +57,10 @@ def _follow(
     session: Session,
     rows: queue.SimpleQueue[IterationRow | None],
     out: _Output,
-    signals: _Signals,
+    signals: Signals,
 ) -> None:
     """Print what the session reports until its end."""
-    seen_events, info, stopping = 0, None, False
+    seen_events, info, stopping, hung_up = 0, None, False, False
     out.print("starting ...")
     over = False
     while not over:
@@ -69,6 +68,10 @@ def _follow(
             stopping = True
             session.command(Command.STOP_NOW)
             out.print(f"{signal.Signals(signals.first).name}: saves and stops")
+        if signals.hung_up and not hung_up:
+            hung_up = True
+            watch = watch_command(session.run_dir.path)
+            session.note("terminal", f"terminal lost, training goes on; {watch}")
         row = None
         with contextlib.suppress(queue.Empty):
             row = rows.get(timeout=LOOK_INTERVAL)
@@ -153,32 +156,3 @@ class _Output:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
-
-
-class _Signals:
-    """The first signal is remembered, the second ends the process."""
-
-    def __init__(self) -> None:
-        self.first: int | None = None
-
-    def receive(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
-        if self.first is not None:
-            os._exit(128 + number)
-        self.first = number
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[_Signals]:
-    """Listen to signals, and put the handlers back that were there before.
-
-    A signal that the parent had ignored, as nohup does, stays ignored.
-    """
-    signals = _Signals()
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, signals.receive) for number in heard}
-    try:
-        yield signals
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

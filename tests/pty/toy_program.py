@@ -57,6 +57,9 @@ def cause(fault: str) -> None:
 
 def main() -> int:
     """Train until told to stop."""
+    from tui.launcher import launch
+
+    launcher = launch()
     from trainer.config import ActorConfig, CriticConfig, TrainerConfig
     from trainer.rundir import RunDir
     from trainer.session import Session
@@ -80,7 +83,8 @@ def main() -> int:
         critic=CriticConfig(hidden_dims=(8,)),
     )
     run_dir = RunDir.create(folder, 'name = "toy"\n')
-    return run_dashboard(Session("toy", lambda: build_env(fault), config, run_dir))
+    session = Session("toy", lambda: build_env(fault), config, run_dir)
+    return run_dashboard(session, launcher=launcher)
 
 
 if __name__ == "__main__":

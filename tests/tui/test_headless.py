@@ -12,8 +12,8 @@ from tests.trainer.toy_env import ToyEnv
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
 from trainer.rundir import RunDir
 from trainer.session import IterationRow, Session
-from tui import headless
 from tui.headless import iteration_line, run_headless
+from tui.stopping import SIGNALS, listening
 
 ROOT = Path(__file__).parents[2]
 CONFIG = TrainerConfig(
@@ -107,7 +107,7 @@ def test_handlers_are_put_back_and_ignored_signals_stay_ignored(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     kept = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        with headless._signals():
+        with listening():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             assert signal.getsignal(signal.SIGTERM) is not before
         assert signal.getsignal(signal.SIGTERM) is before
@@ -129,6 +129,16 @@ run_headless(session(Path(sys.argv[1]), build_env))
 """
 
 
+HUNG_UP = """
+import sys
+from pathlib import Path
+from tests.tui.test_headless import session
+from tui.headless import run_headless
+
+run_headless(session(Path(sys.argv[1])))
+"""
+
+
 def test_a_second_signal_ends_even_a_run_that_is_stuck(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", STUCK, str(tmp_path / "run")],
@@ -144,8 +154,23 @@ def test_a_second_signal_ends_even_a_run_that_is_stuck(tmp_path):
     assert process.wait(timeout=10) == 143
 
 
+def test_a_hang_up_is_noted_and_ends_nothing(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HUNG_UP, str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    assert process.stdout.readline() == "starting ...\n"
+    process.send_signal(signal.SIGHUP)
+    assert "toy ended after 30 of 30 iterations" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "ppo-tui watch" in (tmp_path / "run" / "log.txt").read_text()
+    assert '"terminal"' in (tmp_path / "run" / "events.jsonl").read_text()
+
+
 @pytest.fixture(autouse=True)
 def _no_signal_of_ours_survives():
-    before = [signal.getsignal(number) for number in headless.SIGNALS]
+    before = [signal.getsignal(number) for number in SIGNALS]
     yield
-    assert [signal.getsignal(number) for number in headless.SIGNALS] == before
+    assert [signal.getsignal(number) for number in SIGNALS] == before

@@ -10,7 +10,19 @@ PLAIN_TERMINALS = ("", "dumb", "unknown")
 
 
 def has_screen() -> bool:
-    """Whether a full-screen program can run here: a terminal on both ends that knows how."""
+    """Whether a full-screen program can run here: a terminal on both ends that knows how.
+
+    A job started in the background has no screen: reading keys would stop it.
+    """
     ends = (sys.stdin, sys.stdout)
     terminal = all(end is not None and not end.closed and end.isatty() for end in ends)
-    return terminal and os.environ.get("TERM", "") not in PLAIN_TERMINALS
+    plain = os.environ.get("TERM", "") in PLAIN_TERMINALS
+    return terminal and not plain and _is_in_front(sys.stdin.fileno())
+
+
+def _is_in_front(terminal: int) -> bool:
+    """Whether this process's job is the terminal's present one."""
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:  # a terminal that controls no job
+        return True
