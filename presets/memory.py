@@ -83,5 +83,7 @@ def _free(device: str) -> int | None:
     if device == "cpu":
         return memory.available()
     cuda = importlib.import_module("torch.cuda")  # has been imported to find the GPU
+    if not cuda.is_available():
+        return None
     mem_get_info: Callable[[str], tuple[int, int]] = cuda.mem_get_info
     return mem_get_info(device)[0]

@@ -22,8 +22,8 @@ _SIGNS = (
 )
 """In lower case; errors that are no MemoryError say one of these."""
 
-_UNITS = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-_SIZE = r"([\d.]+) ?((?:[KMGT]i)?)(?:B\b|bytes)"
+_UNITS = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50}
+_SIZE = r"([\d.]+) ?((?:[KMGTP]i)?)(?:B\b|bytes)"
 _ASKED = re.compile(rf"(?:tried to allocate|failed to allocate|unable to allocate) {_SIZE}", re.I)
 _FREE = re.compile(rf"of which {_SIZE} is free", re.I)
 

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.config import TrainerConfig
 from trainer.describe import run_info, status
@@ -277,16 +277,13 @@ class Session:
             self._build()
             self._train()
         except (StopRequested, RankError) as error:
-            if not self._stop_wanted:
-                self._raise_cause(error)
+            if not self._stop_wanted:  # then a rank may be the cause
+                if self._group is not None:
+                    self._group.raise_loss()
+                if isinstance(error, RankError):
+                    raise
             return "stopped"
         return "finished"
-
-    def _raise_cause(self, error: Exception) -> NoReturn:
-        """Raise what has stopped a run that nobody wanted to stop."""
-        if self._group is not None:
-            self._group.raise_loss()
-        raise error
 
     def _build(self) -> None:
         from trainer.invariants import InvariantChecker  # imports torch

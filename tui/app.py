@@ -25,7 +25,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from trainer.telemetry import Command, Snapshot
-from tui import detached
+from tui import detached, exit_codes
 from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
@@ -135,8 +135,8 @@ class DashboardApp(PaintingApp[int]):
     @property
     def exit_code(self) -> int:
         """What the process should end with as things stand."""
-        failed = self.session is not None and self.session.snapshot().failure is not None
-        return self._signal_code or int(failed)
+        ended_with = 0 if self.session is None else exit_codes.exit_code(self.session.snapshot())
+        return self._signal_code or ended_with
 
     # The session.
 
@@ -367,7 +367,8 @@ def run_dashboard(
 ) -> int:
     """Train `session` under the dashboard; returns the exit code.
 
-    0: finished or stopped by a person. 1: failed, or left behind while still busy.
+    0: finished or stopped by a person. 1: failed, or left behind while still busy. 3: out of
+    memory.
     130, 143: ended by SIGINT or SIGTERM. A terminal that is lost ends no training.
     """
     return _run(DashboardApp(session, fps=fps, launcher=launcher))

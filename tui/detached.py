@@ -15,6 +15,7 @@ from typing import Protocol
 
 from trainer.rundir import RUNS, RunDir
 from trainer.telemetry import Command, SessionView
+from tui.exit_codes import exit_code
 from tui.launcher import Launcher
 from tui.stopping import listening
 
@@ -69,7 +70,7 @@ def carry_on(session: DetachableSession, launcher: Launcher | None, *, by_hand: 
                 session.command(Command.STOP_NOW)
     if signals.first is not None:
         return 128 + signals.first
-    return int(session.snapshot().failure is not None)
+    return exit_code(session.snapshot())
 
 
 def watch_command(folder: Path) -> str:

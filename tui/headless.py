@@ -15,6 +15,7 @@ from trainer.telemetry import Command, Event, RunInfo
 from tui.detached import watch_command
 from tui.draw.numbers import duration, number, plural
 from tui.draw.spans import printable
+from tui.exit_codes import exit_code
 from tui.farewell import farewell
 from tui.stopping import Signals, listening
 
@@ -35,7 +36,7 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
         stream: where to print; unset: the standard output.
 
     Returns:
-        0: done. 1: failed. 128 + n: ended by signal n.
+        0: done. 1: failed. 3: out of memory. 128 + n: ended by signal n.
     """
     out = _Output(stream or sys.stdout, session)
     rows = session.follow()
@@ -50,7 +51,7 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
         print(f"{why}; see {session.run_dir.log}", file=sys.stderr)
     if signals.first is not None:
         return 128 + signals.first
-    return int(snapshot.failure is not None)
+    return exit_code(snapshot)
 
 
 def _follow(
