@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +29,17 @@ class JointTargets:
     """[N, J], N m or N, added to what the law computes."""
 
 
+class Gains(NamedTuple):
+    """The numbers of a motor law that a controller needs, one a joint."""
+
+    stiffness: tuple[float, ...]
+    """N m/rad or N/m; 0 where the law looks at no position."""
+    damping: tuple[float, ...]
+    """N m s/rad or N s/m; 0 where the law looks at no velocity."""
+    effort_limit: tuple[float, ...]
+    """N m or N."""
+
+
 class Actuator(Protocol):
     """A motor law."""
 
@@ -38,6 +49,10 @@ class Actuator(Protocol):
 
         Else its inputs are the torques.
         """
+        ...
+
+    def gains(self, num_joints: int) -> Gains:
+        """Its numbers, joint by joint."""
         ...
 
     def compute(
@@ -70,19 +85,28 @@ class DCMotor:
 
     is_implicit = False
 
+    def gains(self, num_joints: int) -> Gains:
+        """The same numbers for all joints."""
+        numbers = (self.stiffness, self.damping, self.effort_limit)
+        return Gains(*((number,) * num_joints for number in numbers))
+
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
     ) -> None:
         """Write the torques [N, J] (N m) under the present state [N, J] into `out`."""
-        out.copy_(targets.position).sub_(joint_pos).mul_(self.stiffness)
-        out.add_(targets.velocity - joint_vel, alpha=self.damping).add_(targets.effort)
+        import torch
+
+        error = torch.sub(targets.position, joint_pos, out=out)
+        torch.add(targets.effort, error, alpha=self.stiffness, out=out)
+        out.add_(targets.velocity - joint_vel, alpha=self.damping)
 
         corner = self.velocity_limit * (1 + self.effort_limit / self.saturation_effort)
         slope = -self.saturation_effort / self.velocity_limit
         back_emf = joint_vel.clamp(-corner, corner).mul_(slope)
-        top = (back_emf + self.saturation_effort).clamp_(max=self.effort_limit)
-        bottom = back_emf.sub_(self.saturation_effort).clamp_(min=-self.effort_limit)
-        out.clamp_(min=bottom, max=top)
+        top = back_emf + self.saturation_effort
+        bottom = back_emf.sub_(self.saturation_effort)
+        # the limits cross the lines nowhere but at the corners, so one may follow the other
+        out.clamp_(-self.effort_limit, self.effort_limit).clamp_(min=bottom, max=top)
 
 
 @dataclass(frozen=True)
@@ -97,6 +121,11 @@ class EffortMotor:
     """Largest effort, N m or N."""
 
     is_implicit = False
+
+    def gains(self, num_joints: int) -> Gains:
+        """No stiffness, no damping."""
+        nothing = (0.0,) * num_joints
+        return Gains(nothing, nothing, (self.effort_limit,) * num_joints)
 
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
@@ -123,6 +152,10 @@ class ImplicitPD:
     """Largest torque, N m, or force, N."""
 
     is_implicit = True
+
+    def gains(self, num_joints: int) -> Gains:
+        """Its numbers as they are."""
+        return Gains(self.stiffness, self.damping, self.effort_limit)
 
     def compute(
         self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor

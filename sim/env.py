@@ -12,7 +12,7 @@ from torch import Tensor
 from sim.catalog import KINDS, check_terms
 from sim.config import EnvConfig
 from sim.direct import make_direct_env
-from sim.managers.action import ActionManager
+from sim.managers.action import ActionColumn, ActionManager
 from sim.managers.command import Command, CommandManager
 from sim.managers.curriculum import CurriculumManager
 from sim.managers.observation import ObservationManager
@@ -104,6 +104,10 @@ class ManagerBasedEnv(SteppedEnv):
             ValueError: The robot is no mirror image of itself, or nobody knows how a term looks.
         """
         return Mirror(reflect(self.config), self.device)
+
+    def action_columns(self) -> tuple[ActionColumn, ...]:
+        """What becomes of each of the A columns of an action."""
+        return tuple(column for term in self.actions.terms.values() for column in term.columns())
 
     def _main_command(self) -> Command | None:
         return next(iter(self.commands.terms.values()), None)

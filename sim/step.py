@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sim.config import EnvConfig
+from sim.managers.action import ActionColumn
 from sim.managers.event import EventManager
 from sim.physics.base import Listener, Nobody
 from sim.pose import Figure, describe
@@ -198,6 +199,10 @@ class SteppedEnv(ABC):
         if self._figure is None:
             self._figure = Figure(self.scene)
         return describe(self, self._figure, world, self._main_command())
+
+    def action_columns(self) -> tuple[ActionColumn, ...]:
+        """What becomes of each of the A columns of an action."""
+        return tuple(ActionColumn(name, "custom", 1.0, 0.0) for name in self.action_names)
 
     def _main_command(self) -> Command | None:
         """What the robots are told, if anything."""

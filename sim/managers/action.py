@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,11 +16,26 @@ if TYPE_CHECKING:
     from sim.env import ManagerBasedEnv
 
 
+class ActionColumn(NamedTuple):
+    """What becomes of one column of an action: target = offset + scale x action."""
+
+    joint: str
+    """What it drives."""
+    kind: str
+    """What the target is of: position (rad or m) or effort (N m or N); custom: see its term."""
+    scale: float
+    offset: float
+
+
 class Action:
     """An action term: a slice of the action [N, width] drives part of the robot."""
 
     names: tuple[str, ...]
     """What each column of the slice drives."""
+
+    def columns(self) -> tuple[ActionColumn, ...]:
+        """What becomes of each column of the slice."""
+        return tuple(ActionColumn(name, "custom", 1.0, 0.0) for name in self.names)
 
     def process(self, action: Tensor) -> None:
         """Turn the raw slice into targets, once an env step."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sim.direct import DirectEnv
+from sim.managers.action import ActionColumn
 from sim.rotations import wrap_to_pi
 from sim.sampling import uniform
 from sim.step import Log
@@ -21,6 +22,10 @@ class CartpoleDirectEnv(DirectEnv):
     multiplies the reward by the length of a step and wraps the pole's angle, as the manager-based
     task does; its versions 2 and 3 do neither.
     """
+
+    def action_columns(self) -> tuple[ActionColumn, ...]:
+        """The force on the cart."""
+        return (ActionColumn(self.action_names[0], "effort", self.params["action_scale"], 0.0),)
 
     def _apply_action(self) -> None:
         """Push the carts."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
-from sim.managers.action import Action
+from sim.managers.action import Action, ActionColumn
 from sim.terms.parameters import ALL, Joints
 from sim.terms.registry import action
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 class JointAction(Action):
     """Joint targets from the action, target = offset + scale x action."""
+
+    kind: ClassVar[str]
+    """What the targets are of: position or effort."""
 
     def __init__(
         self, env: ManagerBasedEnv, joints: Joints, scale: float, offset: float | Tensor
@@ -33,6 +36,15 @@ class JointAction(Action):
         self._offset = offset
         self.target = torch.zeros(env.num_envs, len(ids), device=env.device)
 
+    def columns(self) -> tuple[ActionColumn, ...]:
+        """Joint, scale and offset of each column; offsets are the same in all worlds."""
+        offset = self._offset
+        row = offset[0].tolist() if isinstance(offset, Tensor) else [offset] * len(self.names)
+        return tuple(
+            ActionColumn(name, self.kind, self._scale, at)
+            for name, at in zip(self.names, row, strict=True)
+        )
+
     def process(self, action: Tensor) -> None:
         """Compute the targets, [N, joints]."""
         torch.mul(action, self._scale, out=self.target).add_(self._offset)
@@ -41,6 +53,8 @@ class JointAction(Action):
 @action("joint_position")
 class JointPositionAction(JointAction):
     """Position targets of joints (rad or m): scale x action, from the default pose or from 0."""
+
+    kind = "position"
 
     def __init__(
         self,
@@ -60,6 +74,8 @@ class JointPositionAction(JointAction):
 @action("joint_effort")
 class JointEffortAction(JointAction):
     """Efforts of joints (N m or N): scale x action."""
+
+    kind = "effort"
 
     def __init__(self, env: ManagerBasedEnv, joints: Joints = ALL, scale: float = 1.0) -> None:
         super().__init__(env, joints, scale, 0.0)
