@@ -18,6 +18,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from trainer.history import Curve as Curve
+from trainer.history import History as History
 from trainer.stages import Stage
 
 if TYPE_CHECKING:
@@ -38,11 +40,13 @@ class RunState(StrEnum):
     STOPPING = "stopping"
     FINISHED = "finished"
     FAILED = "failed"
+    KILLED = "killed"
+    """Seen from outside: its process is gone without a farewell."""
 
     @property
     def is_over(self) -> bool:
         """Whether the session will do nothing more."""
-        return self in (RunState.FINISHED, RunState.FAILED)
+        return self in (RunState.FINISHED, RunState.FAILED, RunState.KILLED)
 
 
 class Position(NamedTuple):
@@ -244,10 +248,14 @@ class EventLog:
     def add(self, kind: str, text: str) -> Event:
         """Append an event that happens now."""
         event = Event(time.time(), kind, text)
+        self.put(event)
+        return event
+
+    def put(self, event: Event) -> None:
+        """Append an event that happened elsewhere or before."""
         with self._lock:
             self._events.append(event)
             self._count += 1
-        return event
 
     def since(self, count: int) -> tuple[int, list[Event]]:
         """Return the number of events so far, and those after the first `count` still kept."""
@@ -255,112 +263,6 @@ class EventLog:
             new = self._count - count
             kept = list(self._events)
             return self._count, kept[max(0, len(kept) - new) :] if new > 0 else []
-
-
-class Curve(NamedTuple):
-    """One metric over the run: for each kept bin its first iteration and its values."""
-
-    iteration: NDArray[np.int64]
-    """[K]"""
-    mean: Floats
-    """[K]; NaN where the tag had no value."""
-    low: Floats
-    """[K]; smallest value in the bin, so that spikes survive thinning."""
-    high: Floats
-    """[K]"""
-
-
-class History:
-    """Every metric of the run in bounded memory.
-
-    A bin holds `stride` iterations; when all `capacity` bins are full, neighbours are merged and
-    the stride doubles, so an hour and a week take the same room.
-    """
-
-    def __init__(self, capacity: int = 2048) -> None:
-        if capacity < 2 or capacity % 2:
-            raise ValueError(f"capacity must be even and at least 2, not {capacity}")
-        self._capacity = capacity
-        self._stride = 1
-        self._iterations = 0  # iterations appended so far
-        self._first = 0  # index of the first iteration (after a resume: not 0)
-        self._sums: dict[str, NDArray[np.float64]] = {}
-        self._counts: dict[str, NDArray[np.int64]] = {}
-        self._lows: dict[str, Floats] = {}
-        self._highs: dict[str, Floats] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """All tags ever seen, in order of appearance."""
-        with self._lock:
-            return tuple(self._sums)
-
-    def __len__(self) -> int:
-        """Iterations appended so far."""
-        return self._iterations
-
-    def append(self, iteration: int, metrics: Mapping[str, float]) -> None:
-        """Add the metrics of one iteration; a tag that is missing leaves a gap."""
-        with self._lock:
-            if self._iterations == 0:
-                self._first = iteration
-            if self._iterations == self._capacity * self._stride:
-                self._thin()
-            bin_ = self._iterations // self._stride
-            for tag, value in metrics.items():
-                if tag not in self._sums:
-                    self._make_room(tag)
-                if math.isfinite(value):
-                    self._sums[tag][bin_] += value
-                    self._counts[tag][bin_] += 1
-                    if not self._lows[tag][bin_] <= value:  # also where it is still NaN
-                        self._lows[tag][bin_] = value
-                    if not self._highs[tag][bin_] >= value:
-                        self._highs[tag][bin_] = value
-            self._iterations += 1
-
-    def curve(self, tag: str) -> Curve:
-        """Return a copy of one metric's curve; empty for a tag that was never seen."""
-        import numpy as np
-
-        with self._lock:
-            kept = -(-self._iterations // self._stride)
-            iteration = self._first + np.arange(kept, dtype=np.int64) * self._stride
-            if tag not in self._sums:
-                gap = np.full(kept, np.nan, np.float32)
-                return Curve(iteration, gap, gap, gap)
-            counts = self._counts[tag][:kept]
-            mean = np.full(kept, np.nan, np.float32)
-            np.divide(self._sums[tag][:kept], counts, out=mean, where=counts > 0, casting="unsafe")
-            return Curve(
-                iteration, mean, self._lows[tag][:kept].copy(), self._highs[tag][:kept].copy()
-            )
-
-    def _make_room(self, tag: str) -> None:
-        import numpy as np
-
-        self._sums[tag] = np.zeros(self._capacity)
-        self._counts[tag] = np.zeros(self._capacity, np.int64)
-        self._lows[tag] = np.full(self._capacity, np.nan, np.float32)
-        self._highs[tag] = np.full(self._capacity, np.nan, np.float32)
-
-    def _thin(self) -> None:
-        """Merge neighbouring bins and double the stride."""
-        import numpy as np
-
-        half = self._capacity // 2
-        for tag in self._sums:
-            for store, merge, empty in (
-                (self._sums, np.add, 0.0),
-                (self._counts, np.add, 0),
-                (self._lows, np.fmin, np.nan),
-                (self._highs, np.fmax, np.nan),
-            ):
-                values = store[tag]
-                values[:half] = merge(values[0::2], values[1::2])
-                values[half:] = empty
-        self._stride *= 2
 
 
 class Command(StrEnum):

@@ -18,6 +18,7 @@ STATE_ROLES = {
     RunState.STOPPING: Role.WARNING,
     RunState.FINISHED: Role.SUCCESS,
     RunState.FAILED: Role.ERROR,
+    RunState.KILLED: Role.ERROR,
 }
 
 
@@ -95,8 +96,17 @@ found and the preset's CPU table applies.
             _Field(5, (Span(clean(info.device)),)),
             _Field(1, labelled("it", at)),
             _Field(0, (state,)),
-            _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
-            _Field(7, (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
+            _Field(
+                4,
+                (
+                    Span(known(snapshot.steps_per_second, 6)),
+                    Span(" steps/s", Role.MUTED),
+                ),
+            ),
+            _Field(
+                7,
+                (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED)),
+            ),
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
             _Field(3, labelled("ETA", duration(snapshot.eta))),
         ]
@@ -104,10 +114,14 @@ found and the preset's CPU table applies.
     def _banner(self, width: int) -> tuple[Span, ...]:
         snapshot = self.snapshot
         if snapshot.failure is not None:
-            return (Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),)
+            return (
+                Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),
+            )
         if snapshot.progress:
             return (Span(crop(clean(snapshot.progress), width), Role.WARNING),)
         notes = snapshot.info.notes if snapshot.info is not None else ()
         return (
-            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),) if notes else ()
+            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),)
+            if notes
+            else ()
         )

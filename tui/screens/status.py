@@ -26,7 +26,10 @@ class ViewBar(Static):
         if self._shown == shown:
             return
         self._shown = shown
-        tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
+        tabs = {
+            name: f"{number} {name.capitalize()}"
+            for number, name in enumerate(self._views, 1)
+        }
         if failed:
             tabs["failure"] = "8 Failure"
         if view == "tensors":
@@ -44,7 +47,9 @@ def tab_line(tabs: Mapping[str, str], marked: str, width: int) -> Content:
             tab keeps more than its number.
     """
     if width and sum(len(text) + 1 for text in tabs.values()) + 1 > width:
-        tabs = {name: text if name == marked else text[:1] for name, text in tabs.items()}
+        tabs = {
+            name: text if name == marked else text[:1] for name, text in tabs.items()
+        }
     needed = sum(len(text) for text in tabs.values()) + 2 * len(tabs)
     gap = " " * (2 if needed <= width or not width else 1)
     line, before = Content(""), gap[1:]
@@ -88,11 +93,20 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
         case RunState.FAILED:
             message = snapshot.failure.message if snapshot.failure else ""
             return f"FAILED  {message}  ·  q quits", "bold $error"
+        case RunState.KILLED:
+            done = plural(snapshot.completed_iterations, "iteration")
+            return (
+                f"killed after {done}  ·  ppo-tui run ... --resume goes on  ·  q quits",
+                "bold",
+            )
         case RunState.FINISHED:
             done = plural(snapshot.completed_iterations, "iteration")
             return f"finished after {done}  ·  q quits", "bold"
         case _ if leaving:
-            return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
+            return (
+                f"Stopping…  {snapshot.pending}  ·  q again leaves at once",
+                "bold $warning",
+            )
         case RunState.PAUSED if not snapshot.pending:
             return f"PAUSED behind {stage}  ·  space runs on", "bold $accent"
         case RunState.STARTING:
@@ -100,6 +114,9 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
     if snapshot.pending:
         return snapshot.pending, "$accent"
     if view == "tensors":
-        return "Tensors can be read while the loop is paused: enter pauses it", "bold $accent"
+        return (
+            "Tensors can be read while the loop is paused: enter pauses it",
+            "bold $accent",
+        )
     notes = snapshot.info.notes if snapshot.info is not None else ()
     return "  ·  ".join(notes), "dim"
