@@ -114,14 +114,10 @@ found and the preset's CPU table applies.
     def _banner(self, width: int) -> tuple[Span, ...]:
         snapshot = self.snapshot
         if snapshot.failure is not None:
-            return (
-                Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),
-            )
+            return (Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),)
         if snapshot.progress:
             return (Span(crop(clean(snapshot.progress), width), Role.WARNING),)
         notes = snapshot.info.notes if snapshot.info is not None else ()
         return (
-            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),)
-            if notes
-            else ()
+            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),) if notes else ()
         )

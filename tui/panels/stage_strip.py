@@ -19,9 +19,7 @@ def next_stage(snapshot: Snapshot) -> Stage:
     match at.stage:
         case Stage.STORE if info is not None and at.step < info.num_steps_per_env:
             return Stage.OBSERVE
-        case Stage.OPTIMIZE if info is not None and not _is_last_mini_batch(
-            snapshot, info
-        ):
+        case Stage.OPTIMIZE if info is not None and not _is_last_mini_batch(snapshot, info):
             return Stage.OPTIMIZE
         case Stage.FRESH:
             return Stage.OBSERVE
@@ -47,9 +45,7 @@ def _widths(width: int) -> tuple[list[int], list[str]]:
             break
     spare = width - sum(least)
     if spare < 0:
-        return [
-            max(0, (width + 6 - i) // len(Stage)) for i in range(len(Stage))
-        ], labels
+        return [max(0, (width + 6 - i) // len(Stage)) for i in range(len(Stage))], labels
     share, rest = divmod(spare, len(Stage))
     return [n + share + (i < rest) for i, n in enumerate(least)], labels
 
@@ -124,11 +120,7 @@ A pause takes effect at the next boundary between two stages; the line below say
         seconds = self.snapshot.stage_seconds
         total, spans = sum(seconds), []
         for width, spent in zip(widths, seconds, strict=True):
-            share = (
-                percent(spent / total if total > 0 else float("nan"), 4)
-                .lstrip()
-                .rjust(3)
-            )
+            share = percent(spent / total if total > 0 else float("nan"), 4).lstrip().rjust(3)
             text = f"{share} {short_seconds(spent, 7).replace(' ', ''):>5}"
             if total <= 0 or width <= len(text):
                 text = share if total > 0 else "-"
@@ -149,11 +141,7 @@ A pause takes effect at the next boundary between two stages; the line below say
         at, info = snapshot.position, snapshot.info
         match snapshot.state:
             case RunState.STARTING | RunState.STOPPING:
-                spans = [
-                    Span(
-                        f"{snapshot.state}: {snapshot.progress or '...'}", Role.WARNING
-                    )
-                ]
+                spans = [Span(f"{snapshot.state}: {snapshot.progress or '...'}", Role.WARNING)]
             case RunState.PAUSED:
                 text = f"paused behind {at.stage.label} · next {next_stage(snapshot).label}"
                 spans = [Span(text, Role.WARNING)]
@@ -168,9 +156,7 @@ A pause takes effect at the next boundary between two stages; the line below say
                 )
                 spans = [Span(f"failed{where}: {message}", Role.ERROR)]
             case RunState.KILLED:
-                spans = [
-                    Span("killed: its process is gone without a farewell", Role.ERROR)
-                ]
+                spans = [Span("killed: its process is gone without a farewell", Role.ERROR)]
             case _:
                 spans = [Span(f"{at.stage.phase:<8}", Role.STRONG)]
         if info is not None and snapshot.state in (RunState.RUNNING, RunState.PAUSED):

@@ -26,10 +26,7 @@ class ViewBar(Static):
         if self._shown == shown:
             return
         self._shown = shown
-        tabs = {
-            name: f"{number} {name.capitalize()}"
-            for number, name in enumerate(self._views, 1)
-        }
+        tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
         if failed:
             tabs["failure"] = "8 Failure"
         if view == "tensors":
@@ -47,9 +44,7 @@ def tab_line(tabs: Mapping[str, str], marked: str, width: int) -> Content:
             tab keeps more than its number.
     """
     if width and sum(len(text) + 1 for text in tabs.values()) + 1 > width:
-        tabs = {
-            name: text if name == marked else text[:1] for name, text in tabs.items()
-        }
+        tabs = {name: text if name == marked else text[:1] for name, text in tabs.items()}
     needed = sum(len(text) for text in tabs.values()) + 2 * len(tabs)
     gap = " " * (2 if needed <= width or not width else 1)
     line, before = Content(""), gap[1:]
