@@ -96,17 +96,8 @@ found and the preset's CPU table applies.
             _Field(5, (Span(clean(info.device)),)),
             _Field(1, labelled("it", at)),
             _Field(0, (state,)),
-            _Field(
-                4,
-                (
-                    Span(known(snapshot.steps_per_second, 6)),
-                    Span(" steps/s", Role.MUTED),
-                ),
-            ),
-            _Field(
-                7,
-                (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED)),
-            ),
+            _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
+            _Field(7, (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
             _Field(3, labelled("ETA", duration(snapshot.eta))),
         ]

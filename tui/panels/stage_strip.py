@@ -109,10 +109,7 @@ A pause takes effect at the next boundary between two stages; the line below say
             if width < len(text):
                 text = f">{stage.value}" if current and width > 1 else str(stage.value)
             spans.append(
-                Span(
-                    crop(text, width).center(width),
-                    Role.CURRENT if current else Role.TEXT,
-                )
+                Span(crop(text, width).center(width), Role.CURRENT if current else Role.TEXT)
             )
         return tuple(spans)
 

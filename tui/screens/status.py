@@ -90,18 +90,12 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
             return f"FAILED  {message}  ·  q quits", "bold $error"
         case RunState.KILLED:
             done = plural(snapshot.completed_iterations, "iteration")
-            return (
-                f"killed after {done}  ·  ppo-tui run ... --resume goes on  ·  q quits",
-                "bold",
-            )
+            return f"killed after {done}  ·  ppo-tui run ... --resume goes on  ·  q quits", "bold"
         case RunState.FINISHED:
             done = plural(snapshot.completed_iterations, "iteration")
             return f"finished after {done}  ·  q quits", "bold"
         case _ if leaving:
-            return (
-                f"Stopping…  {snapshot.pending}  ·  q again leaves at once",
-                "bold $warning",
-            )
+            return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
         case RunState.PAUSED if not snapshot.pending:
             return f"PAUSED behind {stage}  ·  space runs on", "bold $accent"
         case RunState.STARTING:
@@ -109,9 +103,6 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
     if snapshot.pending:
         return snapshot.pending, "$accent"
     if view == "tensors":
-        return (
-            "Tensors can be read while the loop is paused: enter pauses it",
-            "bold $accent",
-        )
+        return "Tensors can be read while the loop is paused: enter pauses it", "bold $accent"
     notes = snapshot.info.notes if snapshot.info is not None else ()
     return "  ·  ".join(notes), "dim"
