@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ from trainer.loop import Trainer
 from trainer.mini_batches import MiniBatches, ShuffledRows, WorldBlocks
 from trainer.stages import Stage
 from trainer.telemetry import Position
-from trainer.trace import InvariantState, Verdict
+from trainer.trace import CheckCost, InvariantState, Verdict
 
 RATIO_TOLERANCE = 1e-2
 """How far a ratio may lie from 1 before the first step: what rounding makes of float32 sums."""
@@ -29,7 +29,7 @@ KL_TOLERANCE = 1e-5
 """The same for the mean KL; in units of std a mean has then moved by less than a thousandth."""
 RETURN_TOLERANCE = 1e-4
 """Relative to the largest return: float32 against float64 over a whole rollout."""
-MAX_WORDS = 1 << 20
+MAX_WORDS = 1 << 17
 """Of a larger tensor only evenly spaced rows are summed, about this many entries."""
 
 Judge = Callable[[Sequence[float]], str]
@@ -39,9 +39,18 @@ Judge = Callable[[Sequence[float]], str]
 class Finding(NamedTuple):
     """Numbers on the device that will decide on an invariant."""
 
-    numbers: Tensor
-    """[K]"""
+    numbers: tuple[Tensor, ...]
+    """Of any shape; judged in the order of memory."""
     judge: Judge
+    iteration: int
+
+
+class Pair(NamedTuple):
+    """Two fingerprints on the device that must be equal."""
+
+    before: Tensor
+    now: Tensor
+    detail: str
     iteration: int
 
 
@@ -51,7 +60,8 @@ _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 @torch.no_grad()
 def fingerprint(*tensors: Tensor) -> Tensor:
     """Add up the bits of tensors as integers, [] int64; equal tensors have equal sums."""
-    return torch.stack([_sum_of_words(tensor) for tensor in tensors]).sum()
+    sums = [_sum_of_words(tensor) for tensor in tensors]
+    return torch.stack(sums).sum() if len(sums) > 1 else sums[0]
 
 
 def _sum_of_words(tensor: Tensor) -> Tensor:
@@ -85,30 +95,24 @@ class Invariant:
     def __init__(self) -> None:
         self.state = InvariantState(self.name, self.stage, self.statement, self.method)
         self.findings: list[Finding] = []
+        self.pairs: list[Pair] = []
 
     def require(self, holds: bool, detail: str, at: Position) -> None:
         """Note what is known at once."""
-        self._note("" if holds else detail, at.iteration)
+        self.judged("" if holds else detail, at.iteration)
 
-    def later(self, numbers: Tensor | Sequence[Tensor], judge: Judge, at: Position) -> None:
+    def later(self, numbers: Sequence[Tensor], judge: Judge, at: Position) -> None:
         """Note what the device will tell."""
-        if not isinstance(numbers, Tensor):
-            numbers = torch.stack([number.to(torch.float64) for number in numbers])
-        self.findings.append(Finding(numbers.reshape(-1).double(), judge, at.iteration))
+        self.findings.append(Finding(tuple(numbers), judge, at.iteration))
 
     def unchanged(self, before: Tensor, now: Tensor, detail: str, at: Position) -> None:
         """Note that two fingerprints must be equal."""
-        self.later(before != now, lambda differ: detail if any(differ) else "", at)
+        self.pairs.append(Pair(before, now, detail, at.iteration))
 
-    def settle(self, numbers: Sequence[Sequence[float]]) -> None:
-        """Judge the findings by their numbers, in the same order."""
-        for finding, read in zip(self.findings, numbers, strict=True):
-            self._note(finding.judge(read), finding.iteration)
-        self.findings.clear()
-
-    def _note(self, wrong: str, iteration: int) -> None:
+    def judged(self, wrong: str, iteration: int) -> None:
         """What broke once stays broken: the first iteration where it did is what one looks for."""
-        if self.state.verdict is Verdict.BROKEN:
+        known = self.state.iteration == iteration + 1 and not wrong
+        if self.state.verdict is Verdict.BROKEN or known:
             return
         verdict = Verdict.BROKEN if wrong else Verdict.HOLDS
         self.state = replace(self.state, verdict=verdict, iteration=iteration + 1, detail=wrong)
@@ -122,14 +126,20 @@ class OneRowAWorld(Invariant):
     statement = "every observation group has N rows, one a world, for one shared network"
     method = "shapes, at every step"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._shapes: dict[str, tuple[int, int]] = {}
+
     def leaving_observe(self, trainer: Trainer, at: Position) -> None:
         """Compare the shapes with the env's own widths."""
-        worlds = trainer.env.num_envs
         for group, obs in (trainer.obs or {}).items():
-            terms = trainer.env.observation_terms.get(group, ())
-            width = sum(width for _, width in terms) or obs.shape[-1]
-            if tuple(obs.shape) != (worlds, width):
-                self.require(False, f"{group} is {list(obs.shape)}, not [{worlds}, {width}]", at)
+            wanted = self._shapes.get(group)
+            if wanted is None:
+                terms = trainer.env.observation_terms.get(group, ())
+                width = sum(width for _, width in terms) or obs.shape[-1]
+                wanted = self._shapes.setdefault(group, (trainer.env.num_envs, width))
+            if obs.shape != wanted:
+                self.require(False, f"{group} is {list(obs.shape)}, not {list(wanted)}", at)
                 return
         self.require(True, "", at)
 
@@ -298,7 +308,8 @@ class DoneCutsChain(Invariant):
         ]
         last = trainer.last_values.index_select(0, world).view(-1).double()
         gamma, lam = trainer.config.gamma, trainer.config.lam
-        self.later(torch.cat([*columns, last]), _judge_scan(rollout.num_steps, gamma, lam), at)
+        judge = _judge_scan(rollout.num_steps, gamma, lam)
+        self.later([torch.cat([*columns, last])], judge, at)
 
 
 def _judge_scan(steps: int, gamma: float, lam: float) -> Judge:
@@ -351,47 +362,59 @@ class SamePartition(Invariant):
     name = "same partition in all epochs"
     stage = Stage.SAMPLE
     statement = "mini-batch k holds the same samples in every epoch, and each sample is in one"
-    method = "a sum over the members' numbers before every optimizer step, against the first epoch"
+    method = "the order they are read in: untouched at every optimizer step, its sum before fresh"
 
     def leaving_sample(self, trainer: Trainer, at: Position) -> None:
         """Begin an update; the members of all mini-batches must be 0 to their number - 1."""
-        self._members: dict[int, Tensor] = {}
-        if trainer.mini_batches is not None:
-            found = torch.stack([_members(trainer.mini_batches, k) for k in range(_count(trainer))])
-            count = sum(len(_rows(trainer.mini_batches, k)) for k in range(_count(trainer)))
-            all_of_them = _mixed(torch.arange(count, device=found.device))
-            self.unchanged(all_of_them, found.sum(), "a sample is missing or there twice", at)
+        if (order := _order(trainer.mini_batches)) is None:
+            return
+        self._touched = _touched(order)
+        self._members = _members(order, trainer.config.num_mini_batches)
+        whole = _mixed(torch.arange(order.numel(), device=order.device)).sum()
+        self.unchanged(whole, self._members.sum(), "a sample is missing, or there twice", at)
 
     def entering_optimize(self, trainer: Trainer, at: Position) -> None:
-        """Remember the members in the first epoch, compare in the others."""
-        if trainer.mini_batches is None or not hasattr(self, "_members"):
-            return
-        k = at.mini_batch
-        now = _members(trainer.mini_batches, k)
-        if (first := self._members.setdefault(k, now)) is not now:
+        """Only where something has touched the order, compare the members."""
+        order = _order(trainer.mini_batches)
+        if order is not None and _touched(order) != self._touched:
+            self._touched = _touched(order)
+            self._compare(trainer, order, at)
+
+    def entering_fresh(self, trainer: Trainer, at: Position) -> None:
+        """Compare at the end in any case."""
+        if (order := _order(trainer.mini_batches)) is not None:
+            self._compare(trainer, order, at)
+
+    def _compare(self, trainer: Trainer, order: Tensor, at: Position) -> None:
+        now = _members(order, trainer.config.num_mini_batches)
+        for k, (first, member) in enumerate(zip(self._members, now, strict=True)):
             detail = f"mini-batch {k + 1} of epoch {at.epoch + 1} holds other samples"
-            self.unchanged(first, now, detail, at)
+            self.unchanged(first, member, detail, at)
 
 
-def _count(trainer: Trainer) -> int:
-    return trainer.config.num_mini_batches
+def _order(mini_batches: MiniBatches | None) -> Tensor | None:
+    """Rows, or worlds, in the order in which the mini-batches read them."""
+    match mini_batches:
+        case ShuffledRows() as shuffled:
+            return shuffled.permutation
+        case WorldBlocks() as blocks:
+            return blocks.worlds
+    return None
 
 
-def _rows(mini_batches: MiniBatches, k: int) -> Tensor:
-    """Numbers of the rows, or of the worlds, that make mini-batch k."""
-    if isinstance(mini_batches, WorldBlocks):
-        return mini_batches.worlds[k]
-    assert isinstance(mini_batches, ShuffledRows)
-    return mini_batches.permutation.chunk(len(mini_batches))[k]
+def _touched(order: Tensor) -> tuple[int, int]:
+    """What changes when another tensor takes its place, or when it is written to."""
+    return id(order), order._version
 
 
-def _members(mini_batches: MiniBatches, k: int) -> Tensor:
-    return _mixed(_rows(mini_batches, k))
+def _members(order: Tensor, num_mini_batches: int) -> Tensor:
+    """A number for the set of members of each mini-batch, [mini-batches] int64."""
+    return _mixed(order.view(num_mini_batches, -1)).sum(1)
 
 
 def _mixed(numbers: Tensor) -> Tensor:
-    """A sum over a set of numbers that another set of the same sum does not have, [] int64."""
-    return (numbers * (numbers ^ 0x5BD1E995)).sum()
+    """Spread numbers out, so that other sets do not have the same sum."""
+    return numbers * (numbers ^ 0x5BD1E995)
 
 
 class BatchFrozen(Invariant):
@@ -483,6 +506,7 @@ class ObsCarriedOver(Invariant):
         if at.step == 1 and (last := getattr(self, "_last", None)) is not None:
             row = fingerprint(*(obs[0] for obs in trainer.rollout.observations.values()))
             self.unchanged(last, row, "row 0 is not the last rollout's obs_T", at)
+            self._last = None
 
 
 class StaysInFresh(Invariant):
@@ -550,19 +574,26 @@ Hook = Callable[[Trainer, Position], None]
 class InvariantChecker:
     """All invariants of one trainer; told of every stage boundary.
 
+    Iterations may be so short that checking each of them would be felt: then only every so many is
+    checked, together with the first row of the one behind it.
+
     Args:
         trainer: whose stages to watch.
+        budget: share of the time of iterations that the checks may take.
     """
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Trainer, budget: float = 0.005) -> None:
         self._trainer = trainer
+        self._budget = budget
         self._invariants = [kind() for kind in INVARIANTS]
         self._entering = self._hooks("entering")
         self._leaving = self._hooks("leaving")
         self._told: set[str] = set()
+        self._is_due = True
+        self._next = 0
         self._spent = 0.0
-        self.seconds = 0.0
-        """What the checks of the last complete iteration took, on the host."""
+        self.cost: CheckCost | None = None
+        """What checking costs, as far as known."""
 
     @property
     def states(self) -> tuple[InvariantState, ...]:
@@ -571,24 +602,50 @@ class InvariantChecker:
 
     def entering(self, position: Position) -> None:
         """Check what must hold before a stage."""
-        self._run(self._entering[position.stage], position)
+        if position.stage is Stage.OBSERVE and position.step == 0:
+            self._is_due = self._is_due or position.iteration >= self._next
+        if self._is_due:
+            self._run(self._entering[position.stage], position)
 
     def leaving(self, position: Position) -> None:
         """Check what must hold behind a stage; behind the last one, settle."""
-        self._run(self._leaving[position.stage], position)
-        if position.stage is Stage.FRESH:
-            self.settle()
-            self.seconds, self._spent = self._spent, 0.0
+        if self._is_due:
+            self._run(self._leaving[position.stage], position)
+        if position.stage is Stage.STORE and position.step == 1:
+            self._is_due = position.iteration >= self._next
+        elif position.stage is Stage.FRESH:
+            self._complete(position)
+
+    def _complete(self, position: Position) -> None:
+        """Settle, and choose the next iteration to check."""
+        self.settle()
+        if self._is_due:
+            total = sum(self._trainer.stage_seconds)
+            every = min(max(math.ceil(self._spent / max(self._budget * total, 1e-9)), 1), 100)
+            share = self._spent / max(every * total, 1e-9)
+            self.cost = CheckCost(self._spent, share, every)
+            self._next = position.iteration + every
+        self._spent = 0.0
 
     def settle(self) -> None:
         """Read all findings from the device at once and judge them."""
         started = time.perf_counter()
-        found = [finding for invariant in self._invariants for finding in invariant.findings]
-        if found:
-            read = torch.cat([finding.numbers for finding in found]).tolist()
-            numbers = iter(_cut(read, (len(finding.numbers) for finding in found)))
-            for invariant in self._invariants:
-                invariant.settle([next(numbers) for _ in invariant.findings])
+        found = [(i, finding) for i in self._invariants for finding in i.findings]
+        pairs = [(i, pair) for i in self._invariants for pair in i.pairs]
+        numbers = [number for _, finding in found for number in finding.numbers]
+        read: list[float] = []
+        if numbers:
+            read = torch.cat([number.reshape(-1).double() for number in numbers]).tolist()
+        start = 0
+        for invariant, finding in found:
+            stop = start + sum(number.numel() for number in finding.numbers)
+            invariant.judged(finding.judge(read[start:stop]), finding.iteration)
+            start = stop
+        for (invariant, pair), differ in zip(pairs, _differ(pairs), strict=True):
+            invariant.judged(pair.detail if differ else "", pair.iteration)
+        for invariant in self._invariants:
+            invariant.findings.clear()
+            invariant.pairs.clear()
         self._spent += time.perf_counter() - started
 
     def newly_broken(self) -> list[InvariantState]:
@@ -618,8 +675,9 @@ class InvariantChecker:
         }
 
 
-def _cut(numbers: Sequence[float], lengths: Iterable[int]) -> Iterable[Sequence[float]]:
-    start = 0
-    for length in lengths:
-        yield numbers[start : start + length]
-        start += length
+def _differ(pairs: Sequence[tuple[Invariant, Pair]]) -> Sequence[bool]:
+    if not pairs:
+        return ()
+    before = torch.stack([pair.before for _, pair in pairs])
+    differ: list[bool] = (before != torch.stack([pair.now for _, pair in pairs])).tolist()
+    return differ

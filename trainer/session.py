@@ -520,7 +520,7 @@ class Session:
                 f"invariant broken in iteration {state.iteration}, {state.stage.label}: "
                 f"{state.name} ({state.detail})",
             )
-        self._publish(invariants=checker.states, invariant_seconds=checker.seconds)
+        self._publish(invariants=checker.states, check_cost=checker.cost)
 
     def _record(self, kind: str, text: str) -> None:
         self.run_dir.append_event(self.events.add(kind, text))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from trainer.trace import InvariantState, Trace, TraceRequest
+    from trainer.trace import CheckCost, InvariantState, Trace, TraceRequest
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
@@ -222,8 +222,8 @@ class Snapshot:
     """The newest answer to `SessionView.look`."""
     invariants: tuple[InvariantState, ...] = ()
     """What checking the stages has shown; replaced at iterations and pauses."""
-    invariant_seconds: float = 0.0
-    """What the checks of the last complete iteration took."""
+    check_cost: CheckCost | None = None
+    """What that costs."""
     failure: Failure | None = None
 
 

@@ -310,6 +310,17 @@ class InvariantState:
     """Where broken: what was found."""
 
 
+class CheckCost(NamedTuple):
+    """What checking the invariants costs."""
+
+    seconds: float
+    """All checks of one iteration, on the host."""
+    share: float
+    """Of the time of all iterations."""
+    every: int
+    """Checked is every iteration, or every so many."""
+
+
 def worst(states: tuple[InvariantState, ...], stage: Stage | None = None) -> Verdict:
     """Sum up the invariants of a stage, or of all: broken if one is, ok if all that ran are."""
     verdicts = {state.verdict for state in states if stage in (None, state.stage)}

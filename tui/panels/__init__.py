@@ -12,8 +12,9 @@ from tui.panels.ratio import RatioPanel
 from tui.panels.reward_terms import RewardTermsPanel
 from tui.panels.rollout import RolloutPanel
 from tui.panels.stage_strip import StageStrip
-from tui.panels.tensors import TensorTable
+from tui.panels.tensors import TensorLarge, TensorTable
 from tui.panels.timing import TimingPanel
+from tui.panels.trace import NumbersPanel, StageCard
 
 __all__ = [
     "CurriculumPanel",
@@ -24,12 +25,15 @@ __all__ = [
     "HealthPanel",
     "LearningRatePanel",
     "MetricsPanel",
+    "NumbersPanel",
     "Panel",
     "RatioPanel",
     "RewardTermsPanel",
     "RolloutPanel",
     "ScrollingPanel",
+    "StageCard",
     "StageStrip",
+    "TensorLarge",
     "TensorTable",
     "TerminationsPanel",
     "TimingPanel",

@@ -24,7 +24,6 @@ from tui.panels import (
     RewardTermsPanel,
     RolloutPanel,
     StageStrip,
-    TensorTable,
     TerminationsPanel,
     TimingPanel,
 )
@@ -32,6 +31,7 @@ from tui.screens.base import SizedScreen
 from tui.screens.failure import FailureView
 from tui.screens.output import OutputTail
 from tui.screens.status import StatusLine, ViewBar
+from tui.screens.trace import TraceView
 
 VIEWS = ("overview", "rollout", "update", "rewards", "curriculum", "timing", "log")
 """Views reached by the digits 1 to 7."""
@@ -43,7 +43,7 @@ LIVE = "Panel, FailureView, OutputTail"
 class DashboardScreen(SizedScreen):
     """Shows one session; the app hands it each new snapshot."""
 
-    CSS_PATH = "dashboard.tcss"
+    CSS_PATH: ClassVar[list[str]] = ["dashboard.tcss", "trace.tcss"]
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", tooltip="Pause at the next stage boundary"),
@@ -59,7 +59,7 @@ class DashboardScreen(SizedScreen):
         Binding(
             "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
         ),
-        Binding("t", "tensors", "Tensors", tooltip="List the tensors of the stage paused behind"),
+        Binding("t", "trace", "Trace", tooltip="Look into the seven stages, tensor by tensor"),
         Binding(
             "c",
             "checkpoint",
@@ -71,7 +71,6 @@ class DashboardScreen(SizedScreen):
             for number, name in enumerate(VIEWS, start=1)
         ),
         Binding("8", "view('failure')", "Failure", show=False),
-        Binding("enter", "pause_for_tensors", "Pause to list tensors", show=False),
         Binding("left", "turn(-1)", "Previous view", show=False),
         Binding("right", "turn(1)", "Next view", show=False),
         Binding("z", "zoom", "Zoom", show=False, tooltip="Fill the screen with the focused panel"),
@@ -84,7 +83,7 @@ class DashboardScreen(SizedScreen):
         super().__init__()
         self.session = session
         self.snapshot = session.snapshot()
-        self._before_tensors = VIEWS[0]
+        self._before_trace = VIEWS[0]
         self._leaving = False
 
     def contents(self) -> list[Widget]:
@@ -127,7 +126,7 @@ class DashboardScreen(SizedScreen):
             ),
             Container(TimingPanel(id="timing-panel"), id="timing"),
             Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
-            Container(TensorTable(id="tensors-table"), id="tensors"),
+            TraceView(self.session, id="trace"),
             FailureView(id="failure"),
         ]
         return [
@@ -163,6 +162,7 @@ class DashboardScreen(SizedScreen):
         if snapshot.failure is not None and before.failure is None:
             self._go_to("failure")
         self._draw()
+        self.query_one(TraceView).follow(snapshot)
         if snapshot.state is not before.state:
             self.refresh_bindings()
 
@@ -199,12 +199,8 @@ class DashboardScreen(SizedScreen):
                 return at_work and not paused
             case "run":
                 return at_work and paused
-            case "pause_for_tensors":
-                return at_work and not paused and self.view == "tensors"
             case "step_stage" | "step_phase" | "step_iteration" | "checkpoint":
                 return at_work
-            case "tensors":
-                return not state.is_over
             case "view" if parameters == ("failure",):
                 return self.snapshot.failure is not None
             case _:
@@ -212,10 +208,6 @@ class DashboardScreen(SizedScreen):
 
     def action_pause(self) -> None:
         """Pause behind the stage that runs now."""
-        self._command(Command.PAUSE)
-
-    def action_pause_for_tensors(self) -> None:
-        """Pause, so that there are tensors to list."""
         self._command(Command.PAUSE)
 
     def action_run(self) -> None:
@@ -247,13 +239,13 @@ class DashboardScreen(SizedScreen):
         at = VIEWS.index(self.view) if self.view in VIEWS else 0
         self._go_to(VIEWS[(at + by) % len(VIEWS)])
 
-    def action_tensors(self) -> None:
-        """Show the tensors, or go back from them."""
-        if self.view == "tensors":
-            self.action_back()
+    def action_trace(self) -> None:
+        """Look into the stages, or go back to the view before."""
+        if self.view == "trace":
+            self._go_to(self._before_trace)
         else:
-            self._before_tensors = self.view
-            self._go_to("tensors")
+            self._before_trace = self.view
+            self._go_to("trace")
 
     def action_zoom(self) -> None:
         """Fill the screen with the focused panel, or go back."""
@@ -265,13 +257,15 @@ class DashboardScreen(SizedScreen):
             self.notify("Choose a panel first: tab.")
 
     def action_back(self) -> None:
-        """Leave the zoom, the focus, the tensors or the failure, in this order."""
+        """Leave the zoom, the focus, the trace or the failure, in this order."""
         if self.maximized is not None:
             self.minimize()
+        elif self.view == "trace":
+            self._go_to(self._before_trace)
         elif self.focused is not None:
             self.set_focus(None)
         elif self.view not in VIEWS:
-            self._go_to(self._before_tensors)
+            self._go_to(self._before_trace)
 
     def action_help(self) -> None:
         """Explain keys, stages and the focused panel."""
@@ -288,7 +282,13 @@ class DashboardScreen(SizedScreen):
         if self.maximized is not None:
             self.minimize()
         self.set_focus(None)
+        before, trace = self.view, self.query_one(TraceView)
         self.query_one(ContentSwitcher).current = name
+        self.set_class(name == "trace", "-trace")
+        if name == "trace":
+            trace.enter(self.snapshot)
+        elif before == "trace":
+            trace.leave()
         self.call_after_refresh(self._draw)
 
 

@@ -29,8 +29,6 @@ class ViewBar(Static):
         tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
         if failed:
             tabs["failure"] = "8 Failure"
-        if view == "tensors":
-            tabs["tensors"] = "t Tensors"
         self.update(tab_line(tabs, view, self.size.width))
 
 
@@ -102,7 +100,7 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
             return f"starting: {snapshot.progress or '...'}", "$accent"
     if snapshot.pending:
         return snapshot.pending, "$accent"
-    if view == "tensors":
-        return "Tensors can be read while the loop is paused: enter pauses it", "bold $accent"
+    if view == "trace":
+        return "looked at between iterations  ·  space pauses to see one stage in full", "$accent"
     notes = snapshot.info.notes if snapshot.info is not None else ()
     return "  ·  ".join(notes), "dim"
