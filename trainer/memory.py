@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
+import resource
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,10 +71,10 @@ def shortage(error: BaseException) -> Shortage | None:
 def available() -> int | None:
     """Bytes of main memory that a process could take now; None where the system does not tell.
 
-    A limit of the container counts, too.
+    Limits of the container and of the process count, too.
     """
-    free = [value for value in (_free_of_system(), _free_of_container()) if value is not None]
-    return min(free, default=None)
+    sources = (_free_of_system(), _free_of_container(), _free_of_process())
+    return min((free for free in sources if free is not None), default=None)
 
 
 def fewer_worlds(num_envs: int, needed: float, free: float) -> int:
@@ -120,3 +121,14 @@ def _free_of_container() -> int | None:
     if not limit.isdecimal():
         return None
     return max(0, int(limit) - used + (int(cache[1]) if cache else 0))
+
+
+def _free_of_process() -> int | None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # what `ulimit -v` sets
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return None
+    return max(0, limit - pages * resource.getpagesize())

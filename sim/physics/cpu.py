@@ -54,12 +54,12 @@ class CpuPhysics(BodiesWhenRead):
         self._batch = Batch(model, num_worlds, threads)
         self._keyframe = 0 if model.nkey else -1
 
-        self.qpos = _live(self._batch.bind("qpos"))
-        self.qvel = _live(self._batch.bind("qvel"))
-        self.ctrl = _live(self._batch.bind("ctrl"))
-        self.sensordata = _live(self._batch.bind("sensordata"))
-        self._body_pos = _live(self._batch.bind("xpos"))
-        self._body_rotation = _live(self._batch.bind("xmat")).view(num_worlds, model.nbody, 3, 3)
+        self.qpos = self._bind("qpos")
+        self.qvel = self._bind("qvel")
+        self.ctrl = self._bind("ctrl")
+        self.sensordata = self._bind("sensordata")
+        self._body_pos = self._bind("xpos")
+        self._body_rotation = self._bind("xmat").view(num_worlds, model.nbody, 3, 3)
 
         # [N, kind of warning]; the engine counts up, and back to 0 when a world is reset
         self._warnings = _live(self._batch.warning)[:, :, 1]
@@ -68,6 +68,15 @@ class CpuPhysics(BodiesWhenRead):
         self._bad_quantities: dict[int, str] = {}
         self._fields: dict[str, Tensor] = {}
         self.reset()
+
+    def _bind(self, name: str) -> Tensor:
+        try:
+            return _live(self._batch.bind(name))
+        except RuntimeError as error:
+            if "unknown exception" not in str(error):
+                raise
+            # the binding's word for what C++ throws when it gets no memory
+            raise MemoryError(f"no room for {name} of {self.num_worlds} worlds") from error
 
     def tick(self, last: bool) -> None:
         """Advance all worlds by dt; see `Physics.tick`."""
