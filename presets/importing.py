@@ -43,7 +43,7 @@ def import_checkpoint(
     joints: str | None = None,
     terms: Sequence[str] = (),
 ) -> Imported:
-    """Make a run that goes on from a checkpoint of RSL-RL 4 or 5. Imports torch.
+    """Make a run that goes on from a checkpoint of RSL-RL 3 to 5. Imports torch.
 
     Nothing is written before all is known to fit.
 

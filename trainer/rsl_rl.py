@@ -1,9 +1,9 @@
 """RSL-RL's checkpoints: read into a state that training goes on from, and written from one.
 
-Networks have the same names in both, but for the standard deviation: RSL-RL 4 calls `std` what 5
-calls `distribution.std_param`. Optimizers name nothing: each program numbers its parameters in the
-order of its own modules, so their state is carried over by name. Whether a checkpoint fits the
-settings is told by `trainer.misfits`.
+Networks have the names of RSL-RL 5 in both. RSL-RL 4 calls `std` what 5 calls
+`distribution.std_param`; 3 keeps both networks in one, and calls them by other names. Optimizers
+name nothing: each program numbers its parameters in the order of its own modules, so their state is
+carried over by name. Whether a checkpoint fits the settings is told by `trainer.misfits`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ from trainer.rnd import RandomNetworkDistillation
 _NETWORKS = ("actor", "critic")
 _STD = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
 """Names of RSL-RL 4, and what became of them."""
+_PARTS_OF_3 = {
+    "actor_obs_normalizer.": ("actor", "obs_normalizer."),
+    "actor.": ("actor", "mlp."),
+    "memory_a.": ("actor", "rnn."),
+    "critic_obs_normalizer.": ("critic", "obs_normalizer."),
+    "critic.": ("critic", "mlp."),
+    "memory_c.": ("critic", "rnn."),
+}
+"""Beginnings of names of RSL-RL 3, and where they belong since 4."""
 _BUFFERS = ("obs_normalizer.", "state_normalizer.", "reward_normalizer.")
 """What begins like this is no parameter."""
 _ORDER = ("distribution.", "mlp.", "rnn.")
@@ -47,6 +56,8 @@ class Foreign(NamedTuple):
     """Networks and statistics of random network distillation; empty without."""
     rnd_optimizer: dict[str, Any]
     completed_iterations: int
+    parameters: list[tuple[str, str]]
+    """What the optimizer counts, in its order: network and name."""
 
 
 class Columns(NamedTuple):
@@ -71,7 +82,7 @@ class Converted(NamedTuple):
 
 
 def read(path: Path) -> Foreign:
-    """Read a checkpoint of RSL-RL 4 or 5 onto the CPU, without executing code.
+    """Read a checkpoint of RSL-RL 3 to 5 onto the CPU, without executing code.
 
     Raises:
         CheckpointError: it is missing or damaged, something else, or holds more than data.
@@ -85,21 +96,37 @@ def read(path: Path) -> Foreign:
     except Exception as error:  # torch raises many kinds for a damaged file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{path}: not readable as a checkpoint: {reason}") from None
-    if not isinstance(held, dict) or "actor_state_dict" not in held:
+    if not isinstance(held, dict) or not {"actor_state_dict", "model_state_dict"} & set(held):
         raise CheckpointError(f"{path}: {_what_else(held)}")
+    if "obs_norm_state_dict" in held:
+        raise CheckpointError(
+            f"{path}: made by RSL-RL 2 with normalised observations, which it kept apart; "
+            "this program reads RSL-RL 3 to 5"
+        )
     try:
+        weights = [
+            (*_place(network, name), tensor)
+            for key, network in (("model", ""), ("actor", "actor"), ("critic", "critic"))
+            for name, tensor in held.get(f"{key}_state_dict", {}).items()
+        ]
+        actor, critic = (
+            {name: tensor for network, name, tensor in weights if network == wanted}
+            for wanted in _NETWORKS
+        )
+        if not (actor and critic):
+            raise KeyError("the weights of a network")
         return Foreign(
-            {_STD.get(name, name): tensor for name, tensor in held["actor_state_dict"].items()},
-            dict(held["critic_state_dict"]),
+            actor,
+            critic,
             held["optimizer_state_dict"],
             dict(held.get("rnd_state_dict", {})),
             held.get("rnd_optimizer_state_dict", {}),
             int(held["iter"]) + 1,
+            [(network, name) for network, name, _ in weights if not name.startswith(_BUFFERS)],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(
-            f"{path}: not a whole checkpoint of RSL-RL: {type(error).__name__}: {error}"
-        ) from None
+        missing = f"{error.args[0]} missing" if isinstance(error, KeyError) else str(error)
+        raise CheckpointError(f"{path}: not a whole checkpoint of RSL-RL: {missing}") from None
 
 
 def convert(
@@ -129,10 +156,7 @@ def convert(
         for name, network in networks.items()
         for key, parameter in network.named_parameters()
     ]
-    kept = _kept_by_name(
-        foreign.optimizer,
-        [(name, key) for name, weights in theirs.items() for key in _parameter_names(weights)],
-    )
+    kept = _kept_by_name(foreign.optimizer, foreign.parameters)
     optimizer = make_optimizer(config.optimizer, [p for *_, p in parameters], config.learning_rate)
     state = optimizer.state_dict()
     if kept is None or _average_in(kept) != _AVERAGE_OF[config.optimizer]:
@@ -224,14 +248,23 @@ def _why_not_data(error: str) -> str:
 
 
 def _what_else(held: object) -> str:
-    if isinstance(held, dict) and "model_state_dict" in held:
-        return (
-            "made by RSL-RL 3 or older, which kept both networks as one (model_state_dict); "
-            "RSL-RL 4 and 5 are read"
-        )
     if isinstance(held, dict) and "schema_version" in held:
         return "a checkpoint of this program, no import is needed: run PRESET --resume RUN"
-    return "not a checkpoint of an RSL-RL training: it holds no actor_state_dict"
+    return "not a checkpoint of an RSL-RL training: it holds no networks of that"
+
+
+def _place(network: str, name: str) -> tuple[str, str]:
+    """The network that a tensor belongs to, and its name there.
+
+    Args:
+        network: whose state dict it stands in; empty for RSL-RL 3, which has one for both.
+        name: its name there.
+    """
+    if not network:
+        for beginning, (part, since) in _PARTS_OF_3.items():
+            if name.startswith(beginning):
+                return part, since + name.removeprefix(beginning)
+    return network or "actor", _STD.get(name, name)
 
 
 def _parameter_names(weights: Weights) -> list[str]:

@@ -244,6 +244,34 @@ def test_names_of_version_4_are_read(tmp_path):
     assert torch.equal(learner.optimizer.state[actor.distribution.std_param]["exp_avg"], theirs)
 
 
+def test_names_of_version_3_are_read(tmp_path):
+    """It kept both networks in one module, whose optimizer counted std first, then the actor."""
+    runner = trained_there("normalised")
+    actor, critic = runner.alg.actor, runner.alg.critic
+    held = {"std": actor.distribution.std_param.detach()}
+    for name, model in (("actor", actor), ("critic", critic)):
+        held |= {f"{name}.{key}": tensor for key, tensor in model.mlp.state_dict().items()}
+        normalizer = model.obs_normalizer.state_dict()
+        held |= {f"{name}_obs_normalizer.{key}": tensor for key, tensor in normalizer.items()}
+    optimizer = runner.alg.optimizer.state_dict()
+    torch.save(
+        {"model_state_dict": held, "optimizer_state_dict": optimizer, "iter": 2, "infos": None},
+        tmp_path / "model_2.pt",
+    )
+    config, ours, our_critic, _ = make_ours("normalised")
+    state, notes = rsl_rl.convert(rsl_rl.read(tmp_path / "model_2.pt"), config, ours, our_critic)
+    assert not notes
+    ours.load_state_dict(state["actor"])
+    our_critic.load_state_dict(state["critic"])
+    learner = Learner(config, ours, our_critic)
+    learner.load_state_dict(state["optimizer"])
+    assert_equal_decisions("normalised", ours, our_critic, runner)
+    assert_same(
+        moments_by_name(learner.optimizer, {"actor": ours, "critic": our_critic}),
+        moments_by_name(runner.alg.optimizer, {"actor": actor, "critic": critic}),
+    )
+
+
 class Anything:
     """An object that only code can make."""
 
@@ -258,10 +286,11 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("held", "told"),
     [
-        ({"model_state_dict": {}, "iter": 1}, "RSL-RL 3 or older"),
+        ({"model_state_dict": {}, "iter": 1}, "not a whole checkpoint of RSL-RL: the weights of"),
+        ({"model_state_dict": {}, "obs_norm_state_dict": {}}, "made by RSL-RL 2 with normalised"),
         ({"schema_version": 1}, "a checkpoint of this program"),
-        ({"anything": 1}, "holds no actor_state_dict"),
-        ([1, 2], "holds no actor_state_dict"),
+        ({"anything": 1}, "holds no networks of that"),
+        ([1, 2], "holds no networks of that"),
         ({"actor_state_dict": {}, "critic_state_dict": {}}, "not a whole checkpoint of RSL-RL"),
     ],
 )

@@ -15,7 +15,7 @@ from tui.commands.run import check_folder_name
 
 def import_run(
     checkpoint: Annotated[
-        Path, typer.Argument(metavar="CHECKPOINT", help="A model_*.pt of RSL-RL 4 or 5.")
+        Path, typer.Argument(metavar="CHECKPOINT", help="A model_*.pt of RSL-RL 3 to 5.")
     ],
     preset: Annotated[
         str,
