@@ -12,16 +12,21 @@ PATIENCE = 1.0
 
 
 class Pace:
-    """A budget in bytes that grows with time and shrinks with every frame."""
+    """A budget in bytes that grows with time and shrinks with every frame.
 
-    def __init__(self) -> None:
-        self._rate = BYTES_PER_CELL * 80 * 24
+    Args:
+        bytes_per_cell: bytes a second for each cell.
+    """
+
+    def __init__(self, bytes_per_cell: float = BYTES_PER_CELL) -> None:
+        self._bytes_per_cell = bytes_per_cell
+        self._rate = bytes_per_cell * 80 * 24
         self._credit = 0.0
         self._then = time.monotonic()
 
     def fit(self, cells: int) -> None:
         """Follow the size of the terminal."""
-        self._rate = BYTES_PER_CELL * max(cells, 80 * 24)
+        self._rate = self._bytes_per_cell * max(cells, 80 * 24)
 
     @property
     def allows(self) -> bool:

@@ -14,7 +14,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from tui.driver import TerminalDriver
-from tui.pace import Pace
+from tui.pace import BYTES_PER_CELL, Pace
 from tui.picture import Picture
 
 RETRY = 0.05
@@ -33,6 +33,9 @@ class PaintingApp(App[Result], Generic[Result]):
     the picture: a slow link gets fewer frames, never old ones. A frame that answers a key is sent
     whatever the share.
     """
+
+    bytes_per_cell = BYTES_PER_CELL
+    """Bytes a second that a steady picture may take for each cell."""
 
     _picture: Picture | None = None
     _pace = Pace()
@@ -79,7 +82,7 @@ class PaintingApp(App[Result], Generic[Result]):
         if self._picture is None:
             system = self.console._color_system or ColorSystem.TRUECOLOR
             self._picture = Picture(system)
-            self._pace = Pace()
+            self._pace = Pace(self.bytes_per_cell)
             self._retry = self.set_interval(RETRY, self._send_frame, pause=True)
         self._picture.resize(width, height)
         self._pace.fit(width * height)

@@ -32,7 +32,10 @@ def export(
     ] = None,
     terms: Terms = None,
 ) -> None:
-    """Write a trained policy to a file, normaliser and all, and check it."""
+    """Write a trained policy to one file: ONNX, TorchScript or RSL-RL's.
+
+    The normaliser is part of it; the file is checked against the policy.
+    """
     with refusing_bad_input():
         from presets.problems import did_you_mean
 

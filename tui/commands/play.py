@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +21,7 @@ MOST_WORLDS = 64
 Run = Annotated[
     str,
     typer.Argument(
-        metavar="RUN|CHECKPOINT",
+        metavar="RUN",
         help="A run's folder or name, PRESET/latest, latest, or a checkpoint of a run.",
     ),
 ]
@@ -48,7 +47,10 @@ def play(
     device: DeviceChoice = "cpu",
     terms: Terms = None,
 ) -> None:
-    """Watch a trained policy act without noise, and steer it; or count its episodes."""
+    """Watch a trained policy act, and steer it; or count its episodes.
+
+    It acts without noise, nobody pushes it, and no curriculum moves.
+    """
     for name, value in {"--episodes": episodes, "--num-envs": num_envs}.items():
         if value is not None and value < 1:
             refuse([f"{name} {value}: must be at least 1"])
@@ -109,6 +111,3 @@ def _count(
     write = table.as_json if as_json else table.as_table
     print(write(about, played, env.step_dt))
     env.close()
-
-
-__all__ = ["Path", "play"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,9 @@ from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 FRAMES_PER_SECOND = 15.0
 """Looks at the performance; how many of them are sent depends on the terminal."""
+
+NEAR_BYTES_PER_CELL = 15.0
+"""Bytes a second for each cell where the terminal is near: motion is what there is to see."""
 
 PATIENCE = 5.0
 """Seconds to wait for the thread's end."""
@@ -45,6 +49,8 @@ class PlayApp(PaintingApp[int]):
         super().__init__(driver_class=TerminalDriver)
         self.charset = default_charset()
         """What every view draws with."""
+        if "SSH_CONNECTION" not in os.environ and "SSH_TTY" not in os.environ:
+            self.bytes_per_cell = NEAR_BYTES_PER_CELL
         self._performance = performance
         self._screen = PlayScreen(performance, names)
         self._shown = -1
