@@ -14,17 +14,10 @@ from sim.delay import TargetDelay
 from sim.names import match_names
 from sim.physics.base import Physics
 from sim.robots import RobotDescription
-from sim.rotations import (
-    heading,
-    matrix_from_quat,
-    quat_normalize,
-    quat_rotate,
-    quat_rotate_inverse,
-)
+from sim.rotations import matrix_from_quat, quat_normalize
 
 Columns = Tensor | Sequence[int] | slice
 ALL = slice(None)
-DOWN = (0.0, 0.0, -1.0)
 
 
 class Robot:
@@ -69,6 +62,9 @@ class Robot:
         """Whether the base is fixed to the ground."""
         self._qpos_columns = torch.tensor(model.jnt_qposadr[joints], device=device).long()
         self._qvel_columns = torch.tensor(model.jnt_dofadr[joints], device=device).long()
+        # a row a world: gathering is the quickest way to pick columns
+        self._qpos_places = self._qpos_columns.repeat(n, 1)
+        self._qvel_places = self._qvel_columns.repeat(n, 1)
         self._all_columns = torch.arange(len(joints), device=device)
 
         driven = [joints.index(model.actuator_trnid[i, 0]) for i in range(model.nu)]
@@ -113,6 +109,12 @@ class Robot:
         """Direction of gravity, [N, 3], length 1."""
         self.heading_w = buffer().squeeze(1)
         """Yaw of the base's x axis, [N] rad in (-pi, pi]."""
+        pose = 4 * j  # where the readings of the base begin
+        self._root_pose_w = self._readings[:, pose : pose + 7]
+        self._root_vel_w = self._readings[:, pose + 7 : pose + 13].view(n, 2, 3)
+        self._root_vel_b = self._readings[:, pose + 13 : pose + 19].view(n, 2, 3)
+        self._root_vel = self._readings[:, pose + 7 : pose + 19]
+        self._tilt_and_heading = self._readings[:, pose + 19 :]
 
         default = torch.tensor(
             model.key_qpos[0] if model.nkey else model.qpos0, dtype=exact, device=device
@@ -200,13 +202,13 @@ class Robot:
 
     def measure_acceleration(self) -> None:
         """Compare the joint velocities with those that the last `drive` saw, one tick ago."""
-        velocity = self._physics.qvel.index_select(1, self._qvel_columns)
+        velocity = self._physics.qvel.gather(1, self._qvel_places)
         self.joint_acc.copy_(velocity.sub_(self._exact_vel).div_(self._physics.dt))
         self.applied_torque.copy_(self._torque)
 
     def _read_joints(self) -> None:
-        torch.index_select(self._physics.qpos, 1, self._qpos_columns, out=self._exact_pos)
-        torch.index_select(self._physics.qvel, 1, self._qvel_columns, out=self._exact_vel)
+        torch.gather(self._physics.qpos, 1, self._qpos_places, out=self._exact_pos)
+        torch.gather(self._physics.qvel, 1, self._qvel_places, out=self._exact_vel)
 
     def refresh(self) -> None:
         """Bring all readings but acceleration and torque up to the engine's state."""
@@ -215,22 +217,19 @@ class Robot:
         self.joint_vel.copy_(self._exact_vel)
         if self.is_fixed_base:
             return
-        qpos, qvel = self._physics.qpos, self._physics.qvel
-        self.root_pos_w.copy_(qpos[:, :3])
-        self.root_quat_w.copy_(qpos[:, 3:7])
-        rotation = matrix_from_quat(qpos[:, 3:7])
+        self._root_pose_w.copy_(self._physics.qpos[:, :7])
+        rotation = matrix_from_quat(self.root_quat_w)
         # rows of the matrix are the world's axes seen from the base
-        self.projected_gravity_b.copy_(rotation[:, 2]).neg_()
-        self.heading_w.copy_(torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]))
+        torch.neg(rotation[:, 2], out=self.projected_gravity_b)
+        torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0], out=self.heading_w)
         # MuJoCo: velocity of the frame's origin in world axes, turning rate in the base's own
-        ang_b = qvel[:, 3:6]
-        lin_b = torch.bmm(qvel[:, None, :3], rotation).squeeze(1)
-        lin_b += torch.linalg.cross(ang_b, self._centre_of_mass())
-        lin_w, ang_w = torch.bmm(rotation, torch.stack((lin_b, ang_b), dim=2)).unbind(2)
-        self.root_lin_vel_b.copy_(lin_b)
+        velocity = self._physics.qvel[:, :6].float()
+        ang_b = velocity[:, 3:]
         self.root_ang_vel_b.copy_(ang_b)
-        self.root_lin_vel_w.copy_(lin_w)
-        self.root_ang_vel_w.copy_(ang_w)
+        of_origin = torch.bmm(velocity[:, None, :3], rotation).squeeze(1)
+        about_origin = torch.linalg.cross(ang_b, self._centre_of_mass().float())
+        torch.add(of_origin, about_origin, out=self.root_lin_vel_b)
+        self._root_vel_w.copy_(torch.bmm(self._root_vel_b, rotation.transpose(1, 2)))
 
     def _centre_of_mass(self) -> Tensor:
         """Of the base, in its frame, [N, 3] or [1, 3] m."""
@@ -243,11 +242,12 @@ class Robot:
         """
         self._must_be_free("pose")
         qpos, unit = self._physics.qpos, quat_normalize(quat)
-        qpos[ids, :7] = torch.cat((pos, unit), dim=1).to(qpos.dtype)
-        self.root_pos_w[ids] = pos
-        self.root_quat_w[ids] = unit
-        self.projected_gravity_b[ids] = quat_rotate_inverse(unit, unit.new_tensor([DOWN]))
-        self.heading_w[ids] = heading(unit)
+        pose = torch.cat((pos, unit), dim=1)
+        qpos[ids, :7] = pose.to(qpos.dtype)
+        self._root_pose_w[ids] = pose
+        rotation = matrix_from_quat(unit)
+        heading = torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0])
+        self._tilt_and_heading[ids] = torch.cat((-rotation[:, 2], heading[:, None]), dim=1)
 
     def write_root_velocity(self, ids: Tensor, lin_w: Tensor, ang_w: Tensor) -> None:
         """Give the base of the worlds `ids` [K] a velocity in world axes, [K, 3] each.
@@ -256,16 +256,16 @@ class Robot:
         """
         self._must_be_free("velocity")
         qpos, qvel = self._physics.qpos, self._physics.qvel
-        quat, lin, ang = qpos[ids, 3:7], lin_w.to(qvel.dtype), ang_w.to(qvel.dtype)
+        world = torch.cat((lin_w, ang_w), dim=1)
+        lin, ang = world.to(qvel.dtype).split(3, dim=1)
+        rotation = matrix_from_quat(qpos[ids, 3:7])
+        base = torch.bmm(torch.stack((lin, ang), dim=1), rotation)
         centre = self._centre_of_mass()
-        arm = quat_rotate(quat, centre[ids] if len(centre) > 1 else centre.expand(len(ids), 3))
-        in_base = quat_rotate_inverse(quat[:, None], torch.stack((lin, ang), dim=1))
-        lin_b, ang_b = in_base.unbind(1)
-        qvel[ids, :6] = torch.cat((lin - torch.linalg.cross(ang, arm), ang_b), dim=1)
-        self.root_lin_vel_w[ids] = lin_w
-        self.root_ang_vel_w[ids] = ang_w
-        self.root_lin_vel_b[ids] = lin_b.float()
-        self.root_ang_vel_b[ids] = ang_b.float()
+        centre = centre[ids] if len(centre) > 1 else centre.expand(len(ids), 3)
+        arm = torch.bmm(rotation, centre.to(qvel.dtype)[:, :, None]).squeeze(2)
+        of_origin = lin - torch.linalg.cross(ang, arm)
+        qvel[ids, :6] = torch.cat((of_origin, base[:, 1]), dim=1)
+        self._root_vel[ids] = torch.cat((world, base.flatten(1).float()), dim=1)
 
     def _must_be_free(self, what: str) -> None:
         if self.is_fixed_base:

@@ -26,17 +26,7 @@ def quat_conjugate(quat: Tensor) -> Tensor:
 
 def quat_multiply(left: Tensor, right: Tensor) -> Tensor:
     """The rotation `right` followed by `left` (Hamilton product), [..., 4]."""
-    w1, x1, y1, z1 = left.unbind(-1)
-    w2, x2, y2, z2 = right.unbind(-1)
-    return torch.stack(
-        (
-            w1 * w2 - x1 * x2 - y1 * y2 - z1 * z2,
-            w1 * x2 + x1 * w2 + y1 * z2 - z1 * y2,
-            w1 * y2 - x1 * z2 + y1 * w2 + z1 * x2,
-            w1 * z2 + x1 * y2 - y1 * x2 + z1 * w2,
-        ),
-        dim=-1,
-    )
+    return _sums(left, right, _HAMILTON_PRODUCT)
 
 
 def quat_normalize(quat: Tensor) -> Tensor:
@@ -64,50 +54,81 @@ def quat_from_euler_xyz(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
     Returns:
         [..., 4] for angles of shape [...].
     """
-    cos_r, sin_r = torch.cos(roll / 2), torch.sin(roll / 2)
-    cos_p, sin_p = torch.cos(pitch / 2), torch.sin(pitch / 2)
-    cos_y, sin_y = torch.cos(yaw / 2), torch.sin(yaw / 2)
-    return torch.stack(
-        (
-            cos_y * cos_p * cos_r + sin_y * sin_p * sin_r,
-            cos_y * cos_p * sin_r - sin_y * sin_p * cos_r,
-            cos_y * sin_p * cos_r + sin_y * cos_p * sin_r,
-            sin_y * cos_p * cos_r - cos_y * sin_p * sin_r,
-        ),
-        dim=-1,
-    )
+    half = torch.stack((roll, pitch, yaw), dim=-1) / 2
+    turns = torch.stack((torch.cos(half), torch.sin(half)), dim=-1)
+    about_x, about_y, about_z = turns.unbind(-2)
+    about_zy = (about_z.unsqueeze(-1) * about_y.unsqueeze(-2)).flatten(-2)
+    return _sums(about_zy, about_x, _EULER_XYZ)
 
 
 def matrix_from_quat(quat: Tensor) -> Tensor:
     """As a matrix [..., 3, 3] whose columns are the body's axes in the world frame."""
-    products = (quat.unsqueeze(-1) * quat.unsqueeze(-2)).flatten(-2)
-    entries = products @ _matrix_of_products(quat.dtype, quat.device)
-    return entries.view(*quat.shape[:-1], 3, 3)
+    entries = _sums(quat + quat, quat, _ROTATION_MATRIX)
+    entries[..., ::4] -= 1.0
+    return entries.unflatten(-1, (3, 3))
+
+
+# Sums of products of two vectors' entries. For each entry of the result: (entry of the left one,
+# entry of the right one, sign) of every product in it. Written out, each sum would take an
+# operation a product; a product of matrices would wake other threads for a microsecond of work.
+
+Sums = tuple[tuple[tuple[int, int, int], ...], ...]
+
+_HAMILTON_PRODUCT: Sums = (
+    ((0, 0, 1), (1, 1, -1), (2, 2, -1), (3, 3, -1)),
+    ((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, -1)),
+    ((0, 2, 1), (1, 3, -1), (2, 0, 1), (3, 1, 1)),
+    ((0, 3, 1), (1, 2, 1), (2, 1, -1), (3, 0, 1)),
+)
+
+_EULER_XYZ: Sums = (
+    # left: cos z cos y, cos z sin y, sin z cos y, sin z sin y; right: cos x, sin x
+    ((0, 0, 1), (3, 1, 1)),
+    ((0, 1, 1), (3, 0, -1)),
+    ((1, 0, 1), (2, 1, 1)),
+    ((2, 0, 1), (1, 1, -1)),
+)
+
+_ROTATION_MATRIX: Sums = (
+    # left: twice the quaternion; 1 is still to be taken off the diagonal
+    ((0, 0, 1), (1, 1, 1)),
+    ((1, 2, 1), (0, 3, -1)),
+    ((1, 3, 1), (0, 2, 1)),
+    ((1, 2, 1), (0, 3, 1)),
+    ((0, 0, 1), (2, 2, 1)),
+    ((2, 3, 1), (0, 1, -1)),
+    ((1, 3, 1), (0, 2, -1)),
+    ((2, 3, 1), (0, 1, 1)),
+    ((0, 0, 1), (3, 3, 1)),
+)
+
+
+def _sums(left: Tensor, right: Tensor, sums: Sums) -> Tensor:
+    """Add up products of entries of `left` and `right`, [..., sums]."""
+    products = (left.unsqueeze(-1) * right.unsqueeze(-2)).flatten(-2)
+    first, *others = _places(sums, right.shape[-1], products.dtype, products.device)
+    total = products.index_select(-1, first[0])
+    for place, sign in others:
+        total.addcmul_(products.index_select(-1, place), sign)
+    return total
 
 
 @functools.cache
-def _matrix_of_products(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """What turns the products of a quaternion's entries into its rotation matrix, [16, 9].
+def _places(
+    sums: Sums, width: int, dtype: torch.dtype, device: torch.device
+) -> list[tuple[Tensor, Tensor]]:
+    """Where the first products of all sums lie among the flattened ones, the second ones, ...
 
-    For instance R[0, 1] = 2 (x y - w z). One product of matrices takes a tenth of the operations.
+    Returns:
+        For each of these its places and signs, [sums] each; the first products have sign 1.
     """
-    ww, wx, wy, wz, xx, xy, xz, yy, yz, zz = 0, 1, 2, 3, 5, 6, 7, 10, 11, 15
-    terms = (
-        {ww: 1, xx: 1, yy: -1, zz: -1},
-        {xy: 2, wz: -2},
-        {xz: 2, wy: 2},
-        {xy: 2, wz: 2},
-        {ww: 1, xx: -1, yy: 1, zz: -1},
-        {yz: 2, wx: -2},
-        {xz: 2, wy: -2},
-        {yz: 2, wx: 2},
-        {ww: 1, xx: -1, yy: -1, zz: 1},
-    )
-    matrix = torch.zeros(16, 9, dtype=dtype)
-    for entry, factors in enumerate(terms):
-        for product, factor in factors.items():
-            matrix[product, entry] = factor
-    return matrix.to(device)
+    return [
+        (
+            torch.tensor([left * width + right for left, right, _ in entries], device=device),
+            torch.tensor([sign for _, _, sign in entries], dtype=dtype, device=device),
+        )
+        for entries in zip(*sums, strict=True)
+    ]
 
 
 def angle_between(left: Tensor, right: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 
@@ -28,11 +29,17 @@ def log_uniform(generator: torch.Generator, limits: Range, *shape: int) -> Tenso
 
 def uniform_axes(generator: torch.Generator, ranges: Mapping[str, Range], n: int) -> Tensor:
     """Draw [n, 6] offsets along x, y, z and about roll, pitch, yaw; a missing axis gives 0."""
-    limits = torch.tensor(
-        [ranges.get(axis, (0.0, 0.0)) for axis in AXES], device=generator.device
-    ).T
+    limits = tuple(ranges.get(axis, (0.0, 0.0)) for axis in AXES)
+    low, span = _low_and_span(limits, generator.device)
     draw = torch.rand(n, 6, generator=generator, device=generator.device)
-    return draw.mul_(limits[1] - limits[0]).add_(limits[0])
+    return draw.mul_(span).add_(low)
+
+
+@functools.cache
+def _low_and_span(limits: tuple[Range, ...], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Lower limits and widths of some ranges; made once, since a GPU would wait for the copy."""
+    low, high = torch.tensor(limits, device=device).unbind(1)
+    return low, high - low
 
 
 def uniform_steps(generator: torch.Generator, limits: Range, step_dt: float, n: int) -> Tensor:

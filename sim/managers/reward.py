@@ -31,6 +31,9 @@ class RewardManager(Stateful):
         self._env = env
         self.terms = {name: bind(env, ("rewards", name), term) for name, term in settings.items()}
         self.weights = {name: term.weight for name, term in settings.items()}
+        self._zeros = torch.zeros(env.num_envs, device=env.device)
+        self._factors_of: tuple[float, ...] = ()
+        self._present_factors = torch.zeros(0, 1, device=env.device)
         self.step_values = torch.zeros(len(settings), env.num_envs, device=env.device)
         self.episode_sums = torch.zeros_like(self.step_values)
 
@@ -40,16 +43,25 @@ class RewardManager(Stateful):
         Args:
             bad: Worlds [N] bool whose state is not to be trusted; their reward is 0.
         """
-        for row, (name, term) in zip(self.step_values, self.terms.items(), strict=True):
-            weight = self.weights[name]
-            if weight:
-                torch.mul(term(self._env), weight * self._env.step_dt, out=row)
-            else:
-                row.zero_()
+        weights = tuple(self.weights.values())
+        values = [
+            term(self._env) if weight else self._zeros
+            for term, weight in zip(self.terms.values(), weights, strict=True)
+        ]
+        if values:
+            torch.mul(torch.stack(values), self._factors(weights), out=self.step_values)
         if bad is not None:
             self.step_values[:, bad] = 0.0
         self.episode_sums += self.step_values
         return self.step_values.sum(0)
+
+    def _factors(self, weights: tuple[float, ...]) -> Tensor:
+        """Weight x step_dt of every term, [terms, 1]; made anew only when a weight has changed."""
+        if weights != self._factors_of:
+            self._factors_of = weights
+            factors = [[weight * self._env.step_dt] for weight in weights]
+            self._present_factors = torch.tensor(factors, device=self._env.device)
+        return self._present_factors
 
     def reset(self, ids: Tensor) -> dict[str, float | Tensor]:
         """Return and zero the sums of these worlds' episodes.

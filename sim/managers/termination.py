@@ -50,17 +50,17 @@ class TerminationManager(Stateful):
         Args:
             bad: Worlds [N] bool whose state is not to be trusted; they end for that reason alone.
         """
-        self.terminated = bad.clone()
-        self.time_outs = torch.zeros_like(bad)
+        good = ~bad
+        self.terminated, self.time_outs = bad, torch.zeros_like(bad)
         for row, term, is_time_out in zip(
             self._now, self.terms.values(), self._is_time_out, strict=False
         ):
-            torch.logical_and(term(self._env), ~bad, out=row)
+            torch.logical_and(term(self._env), good, out=row)
             if is_time_out:
-                self.time_outs |= row
+                self.time_outs = self.time_outs | row
             else:
-                self.terminated |= row
-        self.time_outs &= ~self.terminated
+                self.terminated = self.terminated | row
+        self.time_outs = self.time_outs & ~self.terminated
         self._now[-1] = bad
 
     def reset(self, ids: Tensor) -> dict[str, float | Tensor]:

@@ -45,9 +45,9 @@ class _LoadCounter:
 def telling_of_kernels(progress: Callable[[str], None]) -> Iterator[None]:
     """Say every half second how many modules of kernels were loaded so far, until the block ends.
 
-    The block's thread is inside the compiler meanwhile, so `progress` is called from another. Behind
-    each module it is called from the block's own thread too: what it raises there ends the block,
-    which is the one way to stop between two modules.
+    The block's thread is inside the compiler meanwhile, so `progress` is called from another.
+    Behind each module it is called from the block's own thread too: what it raises there ends the
+    block, which is the one way to stop between two modules.
     """
 
     def say() -> None:
