@@ -125,8 +125,8 @@ class StateDependentGaussian(nn.Module):
 
     def forward(self, output: Tensor) -> tuple[Tensor, Tensor]:
         """Read the network's output [..., 2A]; return means and standard deviations [..., A]."""
-        mean, raw = output.split(self._num_actions, dim=-1)
-        bounded = cast(Tensor, _Bounded.apply(raw, *self._range))
+        mean, raw = self.mean(output), output[..., self._num_actions :]
+        bounded: Tensor = _Bounded.apply(raw, *self._range)  # type: ignore[no-untyped-call]
         return mean, bounded.exp() if self._is_log else bounded
 
     def mean(self, output: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,11 @@ from torch import nn
 
 from trainer.config import OptimizerName
 
-_OPTIMIZERS: Mapping[OptimizerName, partial[torch.optim.Optimizer]] = {
+_OPTIMIZERS: Mapping[OptimizerName, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "adamw": partial(torch.optim.AdamW, fused=True),
     "sgd": partial(torch.optim.SGD, fused=True),
-    "rmsprop": partial(torch.optim.RMSprop),  # torch has no fused one
+    "rmsprop": torch.optim.RMSprop,  # torch has no fused one
 }
 """Fused: one kernel for all parameters, the same numbers but for rounding."""
 

@@ -134,7 +134,7 @@ class RNN(nn.Module):
 
     def initial(self, num_envs: int) -> HiddenState:
         """Hidden states of N worlds at the start of an episode: 0."""
-        weight = self.rnn.weight_hh_l0
+        weight = cast(Tensor, self.rnn.weight_hh_l0)
         shape = (self.rnn.num_layers, num_envs, self.rnn.hidden_size)
         count = 2 if isinstance(self.rnn, nn.LSTM) else 1
         return tuple(weight.new_zeros(shape) for _ in range(count))

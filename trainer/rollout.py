@@ -67,7 +67,13 @@ class Samples(NamedTuple):
         """Apply a function to every tensor."""
         return Samples(
             {group: function(tensor) for group, tensor in self.observations.items()},
-            *map(function, self[1:8]),
+            function(self.actions),
+            function(self.values),
+            function(self.advantages),
+            function(self.returns),
+            function(self.log_probs),
+            function(self.means),
+            function(self.stds),
         )
 
 
