@@ -26,9 +26,10 @@ KEYS: Mapping[str, Mapping[str, tuple[int, int]]] = {
 """For each kind of goal: key to the number that it changes, and which way."""
 
 HELP = {
-    "velocity": "↑ ↓ forward and back · ← → turn · a d sideways · 0 stand · c as the env draws",
-    "pose": "↑ ↓ up and down · ← → back and ahead · a d left and right · c as the env draws",
+    "velocity": "Arrows: forward, back, and turning; a and d: sideways; 0: stand.",
+    "pose": "Arrows: up, down, back and ahead; a and d: to its left and right.",
 }
+"""For each kind of goal how it is steered, in a line."""
 
 
 class PlayScreen(SizedScreen):
@@ -44,11 +45,9 @@ class PlayScreen(SizedScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", tooltip="Pause, and go on"),
         Binding("full_stop", "step", "Step", key_display=".", tooltip="While paused: one step"),
-        Binding("up", "steer('up')", "Steer", key_display="↑↓←→", tooltip="Steer the command"),
-        *(
-            Binding(key, f"steer('{key}')", "Steer", show=False, tooltip="Steer the command")
-            for key in ("down", "left", "right")
-        ),
+        Binding("up", "steer('up')", "Steer", key_display="arrows", tooltip="Steer the command"),
+        # one row of the help and one word of the footer are enough for all of them
+        *(Binding(key, f"steer('{key}')", show=False) for key in ("down", "left", "right")),
         Binding("a", "steer('a')", "Sideways", show=False, tooltip="Command: to the left"),
         Binding("d", "steer('d')", "Sideways", show=False, tooltip="Command: to the right"),
         Binding("0", "stand", "Stand", show=False, tooltip="Command: 0"),
@@ -56,8 +55,9 @@ class PlayScreen(SizedScreen):
         Binding("n", "world(1)", "World", tooltip="Look at the next world"),
         Binding("N", "world(-1)", "World", show=False, tooltip="Look at the world before"),
         Binding("r", "restart", "Reset", tooltip="Begin the next episode"),
-        Binding("plus,equals_sign", "speed(1)", "Faster", key_display="+", tooltip="Play faster"),
-        Binding("minus", "speed(-1)", "Slower", key_display="-", tooltip="Play slower"),
+        Binding("plus", "speed(1)", "Speed", key_display="+ -", tooltip="Play faster or slower"),
+        Binding("equals_sign", "speed(1)", show=False),
+        Binding("minus", "speed(-1)", show=False),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "app.quit", "Quit"),
     ]
@@ -173,4 +173,5 @@ class PlayScreen(SizedScreen):
         """Explain the keys and the picture."""
         from tui.play.help import PlayHelp
 
-        self.app.push_screen(PlayHelp(self.active_bindings, HELP.get(self._kind(self._frame), "")))
+        own = {key: active for key, active in self.active_bindings.items() if active.node is self}
+        self.app.push_screen(PlayHelp(own, HELP.get(self._kind(self._frame), "")))
