@@ -1,6 +1,11 @@
+import gc
+
 import pytest
 import torch
 
+from tests.trainer.toy_env import ToyEnv
+from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.loop import Trainer
 from trainer.rollout import Rollout, Transition
 
 T, N, NUM_OBS, A = 3, 2, 4, 2
@@ -98,3 +103,48 @@ def test_storage_is_exactly_the_fields_of_ppo():
     held |= {tensor.data_ptr() for tensor in storage.observations.values()}
     assert held == {tensor.data_ptr() for tensor in tensors}
     assert sum(t.numel() * t.element_size() for t in tensors) == T * N * per_sample
+
+
+@pytest.mark.parametrize("rnn_type", [None, "gru"])
+def test_during_an_update_there_is_one_observation_tensor_and_a_mini_batch_of_it(
+    rnn_type, monkeypatch
+):
+    width = 2048  # so that nothing else is as large
+
+    class WideEnv(ToyEnv):
+        def observe(self):
+            return {"policy": torch.randn(self.num_envs, width, generator=self.generator)}
+
+    network = {"hidden_dims": (4,), "rnn_type": rnn_type, "rnn_hidden_dim": 4}
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=8,
+        num_mini_batches=4,
+        num_learning_epochs=2,
+        actor=ActorConfig(**network),
+        critic=CriticConfig(**network),
+    )
+    trainer = Trainer(WideEnv(8, max_episode_length=1000), config)
+    row = width * 4
+    rollout = {trainer.rollout.observations["policy"].data_ptr(): 8 * 8 * row}
+    weights = {parameter.shape for parameter in trainer.actor.parameters()}
+    others = []  # sizes of what has the width of an observation, beside the rollout
+    optimize = trainer.learner.optimize
+
+    def watched(batch):
+        gc.collect()
+        storages = {
+            thing.untyped_storage().data_ptr(): thing.untyped_storage().nbytes()
+            for thing in gc.get_objects()
+            if type(thing) is torch.Tensor and thing.shape[-1:] == (width,)
+        }
+        others.append([size for place, size in storages.items() if place not in rollout])
+        return optimize(batch)
+
+    monkeypatch.setattr(trainer.learner, "optimize", watched)
+    trainer.iterate()
+    obs = 8 * row  # of the present state
+    for sizes in others:
+        batch = 0 if rnn_type else 16 * row  # whole worlds are views of the rollout
+        assert sum(sizes) == obs + batch
+    assert len(others) == 8
