@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from presets import term_files
+from presets.adapters import build_adapter, require_adapter
 from presets.extras import require
 from presets.loader import Resolved, to_toml
 from presets.memory import require_memory
@@ -103,6 +104,7 @@ def new_session(
         OutOfMemoryError: it cannot fit.
     """
     require_tracker(resolved)
+    require_adapter(resolved)
     preset, notes = resolved.preset, notes_on(resolved, device, ranks)
     require_memory(preset, device.name, ranks.own.local_world_size)
     if preset.trainer.seed is None:
@@ -164,10 +166,12 @@ def build_env(
         own_terms: Python files with a person's own terms; they are run.
         rank: which of several processes this one is.
     """
-    from sim.env import make_env
-
     if preset.trainer.seed is None:
         raise ValueError("worlds need a seed")
+    if preset.env.adapter is not None:
+        return build_adapter(preset.env, device.name, rank_seed(preset.trainer.seed, rank))
+    from sim.env import make_env
+
     # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
     seed = rank_seed(preset.trainer.seed, rank)
     env = make_env(preset.env, device.name, seed, own_terms, listener)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from presets import files, overrides, term_files
+from presets.adapters import run_name
 from presets.files import PresetFile
 from presets.layers import Layer, Layers
 from presets.problems import PresetError, did_you_mean, locate, sentences
@@ -75,6 +76,8 @@ def load(
     terms = term_files.checked(own_terms)
     changes = overrides.collect(settings, flags)
     layers = _stack(chain, device)
+    if source := flags.get("--env"):
+        layers.lay(Layer("--env", {"name": run_name(source)}))
     for change in changes:
         layers.lay(Layer(change.origin, change.table))
     preset, problems = _validate(layers)
@@ -184,8 +187,8 @@ def _problems_of_terms(
 def _problems_of_obs_groups(preset: Preset, layers: Layers) -> list[str]:
     """Find the observation groups that a network reads and the worlds do not have."""
     env = preset.env
-    if env.task is not None and env.task not in TASKS:
-        return []  # told already
+    if env.adapter is not None or (env.task is not None and env.task not in TASKS):
+        return []  # only building tells, or told already
     known = env.observations if env.task is None else TASKS[env.task].observations
     problems = []
     sets = ("actor", "critic", *(("rnd_state",) if preset.trainer.rnd is not None else ()))

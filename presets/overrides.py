@@ -14,6 +14,7 @@ FLAGS: Mapping[str, Path] = {
     "--iterations": ("trainer", "num_iterations"),
     "--seed": ("trainer", "seed"),
     "--logger": ("trainer", "logger"),
+    "--env": ("env", "adapter"),
 }
 """Options that stand for a key."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from presets.adapters import require_adapter, run_name
 from presets.build import Device, build_env, notes_on, require_tracker
 from presets.loader import Resolved, differences, filed_under, load, to_toml
 from presets.memory import require_memory
@@ -68,7 +69,7 @@ def resumed_session(
             read, it trained something else, or it is done already.
     """
     settings, own_terms = tuple(settings), tuple(own_terms)
-    name = filed_under(preset)
+    name = run_name(flags["--env"]) if flags.get("--env") else filed_under(preset)
     found = _newest_run(name) if run == LATEST else _named_run(name, run)
     trained = load(str(found.folder / "config.toml"), (), device.kind, own_terms=own_terms)
     if trained.preset.name != name:
@@ -79,6 +80,7 @@ def resumed_session(
         raise PresetError(problems)
 
     require_tracker(asked)
+    require_adapter(asked)
     require_memory(asked.preset, device.name, ranks.own.local_world_size)
     config = asked.preset.trainer
     done = found.state["completed_iterations"]
@@ -91,6 +93,8 @@ def resumed_session(
         )
     notes = [*notes_on(asked, device, ranks), *found.passed_over]
     notes += notes_on_state(ranks, found.state)
+    if asked.preset.env.adapter is not None:
+        notes.append(f"worlds of {asked.preset.env.adapter} cannot be saved: they begin anew")
     before = str(found.state["device"])
     if before.partition(":")[0] != device.kind:
         notes.append(

@@ -7,6 +7,8 @@ from sim.config import EnvConfig
 
 def time_scales(env: EnvConfig) -> list[str]:
     """Return a few lines on how time runs, with the preset's numbers."""
+    if env.adapter is not None:
+        return [f"time runs as {env.adapter} has it"]
     rows = (
         (f"physics_dt = {env.physics_dt:.4g} s", "one physics tick"),
         ("  smaller", "more exact contacts and motors, more ticks for the same time"),

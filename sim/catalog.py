@@ -91,7 +91,14 @@ def check_terms(config: EnvConfig, own_terms: Sequence[Path] = ()) -> list[Probl
 
 
 def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
-    if config.robot not in ROBOTS:
+    if config.adapter is not None:
+        yield from _check_adapter(config)
+        return
+    if config.adapter_options:
+        yield Problem(("env", "adapter_options"), "these go with env.adapter, which is unset")
+    if not config.robot:
+        yield Problem(("env", "robot"), "is missing", tuple(ROBOTS))
+    elif config.robot not in ROBOTS:
         yield Problem(("env", "robot"), f"there is no robot '{config.robot}'", tuple(ROBOTS))
     yield from _check_managers(config) if config.task is None else _check_task(config)
     if config.terrain is not None and config.robot in ROBOTS and not _has_floor(config.robot):
@@ -111,6 +118,12 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
         else:
             yield from _check_params(config, path, terms[kind][name], settings)
         yield from _check_own_keys(path, name, settings)
+
+
+def _check_adapter(config: EnvConfig) -> Iterator[Problem]:
+    for key in ("robot", "task", "params", "terrain", *KINDS):
+        if getattr(config, key):
+            yield Problem(("env", key), f"the worlds of {config.adapter} bring their own")
 
 
 def _check_managers(config: EnvConfig) -> Iterator[Problem]:

@@ -114,8 +114,13 @@ class CurriculumSettings(TermSettings):
 class EnvConfig(Settings):
     """A vectorised environment, wholly described."""
 
-    robot: str
-    """Which robot stands in every world."""
+    robot: str = ""
+    """Which robot stands in every world; to be left out with an `adapter`."""
+    adapter: str | None = None
+    """Worlds of another program, such as "gymnasium:CartPole-v1", "mjlab:Mjlab-Cartpole-Balance" or
+    "package.module:function", in place of a robot and its terms."""
+    adapter_options: Mapping[str, Any] | None = None
+    """Keyword arguments for whatever makes the adapter's worlds."""
     task: str | None = None
     """A direct task: a class that brings its own actions, observations, rewards and endings. Unset,
     the tables of terms below are the task."""

@@ -62,7 +62,10 @@ class Env(Protocol):
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """All that an exact continuation needs: tensors, numbers, strings, lists and dicts only."""
+        """All that an exact continuation needs: tensors, numbers, strings, lists and dicts only.
+
+        Empty where the worlds cannot be saved: on a resume they begin anew.
+        """
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -358,7 +358,12 @@ class Trainer:
         )
         self.position = Position(self.completed_iterations)
         generator = state.get("generator")
-        if generator is None or generator.shape != self.generator.get_state().shape:
+        same_worlds = bool(state.get("env"))  # else they cannot be saved, or belong to a lost rank
+        if (
+            generator is None
+            or generator.shape != self.generator.get_state().shape
+            or not same_worlds
+        ):
             seeds = np.random.SeedSequence((self._seed, self.completed_iterations))
             self.generator.manual_seed(int(seeds.generate_state(1)[0]))
             return

@@ -53,7 +53,7 @@ def start(message: dict[str, Any]) -> tuple[Any, str]:
             reason, mode = f" ({' '.join(str(error).split())})", "offline"
         else:
             return run, f"W&B: {run.url}"
-    run = wandb.init(mode=mode, **common)  # type: ignore[arg-type] - W&B refuses wrong ones
+    run = wandb.init(**common | {"mode": mode})
     if mode == "offline":
         where = Path(run.dir).parent
         return run, f"W&B: kept offline{reason}; to upload it: wandb sync {where}"

@@ -10,6 +10,21 @@ import typer
 PresetName = Annotated[
     str, typer.Argument(metavar="PRESET", help="Name of a preset, or path of a .toml file.")
 ]
+OptionalPresetName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[PRESET]",
+        help="Name of a preset, or path of a .toml file; may be left out with --env.",
+    ),
+]
+Worlds = Annotated[
+    str | None,
+    typer.Option(
+        "--env",
+        metavar="WORLDS",
+        help="Worlds of another program, such as gymnasium:CartPole-v1; see docs/adapters.md.",
+    ),
+]
 DeviceChoice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:i.", metavar="DEVICE")
 ]

@@ -13,11 +13,12 @@ from tui.commands.options import (
     Iterations,
     Logger,
     NumEnvs,
-    PresetName,
+    OptionalPresetName,
     Processes,
     Seed,
     Settings,
     Terms,
+    Worlds,
 )
 from tui.commands.refusing import refuse, refusing_bad_input
 from tui.commands.terminal import has_screen
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def run(
-    preset: PresetName,
+    preset: OptionalPresetName = None,
+    env: Worlds = None,
     device: DeviceChoice = "auto",
     num_envs: NumEnvs = None,
     iterations: Iterations = None,
@@ -67,8 +69,10 @@ def run(
         from presets.build import new_session, resolve_device
         from presets.loader import load
 
+        preset = preset or base_preset(env)
         chosen = resolve_device(device, ranks)
         flags = {
+            "--env": env,
             "--num-envs": num_envs,
             "--iterations": iterations,
             "--seed": seed,
@@ -90,6 +94,15 @@ def run(
     from tui.app import run_dashboard
 
     raise typer.Exit(run_dashboard(session, launcher=launcher))
+
+
+def base_preset(env: str | None) -> str:
+    """Return the preset to start from where none is named."""
+    if env is None:
+        refuse(["name a preset, or worlds with --env", "ppo-tui presets lists the presets"])
+    from presets.adapters import base_for
+
+    return base_for(env)
 
 
 def ranks_of(processes: int | None) -> Ranks:
