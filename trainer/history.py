@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,14 +133,21 @@ class History:
                 return None
             start = iterations // stride if stride == self._stride else 0
             kept = slice(start, -(-self._iterations // self._stride))
-            arrays = (
-                np.stack([values[kept] for values in store.values()])
-                if store
-                else np.zeros((0, kept.stop - start))
-                for store in (self._sums, self._counts, self._lows, self._highs)
-            )
+
+            def bins(store: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+                rows = [values[kept] for values in store.values()]
+                return np.array(rows).reshape(len(rows), kept.stop - start)
+
             return HistoryPart(
-                self._first, self._iterations, self._stride, start, tuple(self._sums), *arrays
+                self._first,
+                self._iterations,
+                self._stride,
+                start,
+                tuple(self._sums),
+                bins(self._sums),
+                bins(self._counts),
+                bins(self._lows),
+                bins(self._highs),
             )
 
     def absorb(self, part: HistoryPart) -> None:

@@ -23,7 +23,8 @@ MetricValue = float | Sequence[float]
 RUNS = Path("runs")
 """Where runs lie that were given no folder of their own."""
 
-_ABOUT_THE_ROW = ("iteration", "env_steps", "elapsed")
+ABOUT_THE_ROW = ("iteration", "env_steps", "elapsed")
+"""Keys of a row of metrics that are no tags."""
 
 
 class RunDirError(Exception):
@@ -75,6 +76,11 @@ class RunDir:
     def status(self) -> Path:
         """Where the run stands."""
         return self.path / "status.json"
+
+    @property
+    def info(self) -> Path:
+        """What stays the same for the whole run, for those who look at it later."""
+        return self.path / "info.json"
 
     @property
     def checkpoints(self) -> Path:
@@ -149,7 +155,7 @@ class RunDir:
                 numbers = {
                     tag: math.nan if value is None else float(value)
                     for tag, value in row.items()
-                    if tag not in _ABOUT_THE_ROW and not isinstance(value, list)
+                    if tag not in ABOUT_THE_ROW and not isinstance(value, list)
                 }
                 steps, elapsed = row.get("env_steps"), row.get("elapsed")
                 yield MetricsRow(
@@ -176,6 +182,13 @@ class RunDir:
             _write_whole(self.status, json.dumps(dict(status)) + "\n")
         except OSError as error:
             self._report(self.status, error)
+
+    def write_info(self, text: str) -> None:
+        """Replace what stays the same for the whole run; a JSON text."""
+        try:
+            _write_whole(self.info, text + "\n")
+        except OSError as error:
+            self._report(self.info, error)
 
     def append_log(self, text: str) -> None:
         """Append lines to the log."""

@@ -39,6 +39,7 @@ from trainer.telemetry import (
 )
 from trainer.threads import let_torch_threads_sleep
 from trainer.trackers.choice import Trackers
+from trainer.wire import to_json
 
 if TYPE_CHECKING:
     from trainer.distributed import Group
@@ -305,6 +306,7 @@ class Session:
             self._group.assemble(trainer.shared_tensors(), lambda: self._gate.stopping)
         self._keep_boundary()
         info = run_info(trainer, self._preset, self.run_dir.path, self._device, self._notes)
+        self.run_dir.write_info(to_json(info))
         self._publish(info=info, progress="")
         self._trackers.start(trainer.completed_iterations)
         gc.collect()
@@ -358,12 +360,15 @@ class Session:
         view = update_view(trainer.results, trainer.action_std)
         self.history.append(iteration, metrics)
         self._metrics.update(metrics)
-        per_mini_batch = {
+        parts = {
             "Loss/kl_per_mini_batch": view.kl.tolist(),
             "Loss/learning_rate_per_mini_batch": view.learning_rate.tolist(),
+            "Loss/clip_fraction_per_mini_batch": view.clip_fraction.tolist(),
+            "Policy/std_per_action": view.action_std.tolist(),
+            "Perf/stage_seconds": list(trainer.stage_seconds),
         }
         self.run_dir.append_metrics(
-            iteration, trainer.env_steps, self._elapsed, {**metrics, **per_mini_batch}
+            iteration, trainer.env_steps, self._elapsed, {**metrics, **parts}
         )
         for fault in trainer.faults:
             self._record("fault", fault)

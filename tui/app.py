@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from enum import Enum
 from pathlib import Path
 from types import FrameType
@@ -109,6 +110,8 @@ class DashboardApp(PaintingApp[int]):
         self.departure: Departure | None = None
         """Why there is no screen any more, though the session goes on."""
         self.launcher = launcher
+        self.serving = ExitStack()
+        """Holds the session open to other terminals; outlives the screen."""
         self.charset = default_charset()
         """What every panel draws with."""
         self._first_session = session
@@ -163,6 +166,7 @@ class DashboardApp(PaintingApp[int]):
         """Start the session, once."""
         if self.session is not None and not self._is_started:
             self._is_started = True
+            self.serving.enter_context(self.serve(self.session))
             self.session.start()
 
     def make_dashboard(self, session: RunnableSession) -> DashboardScreen:
@@ -170,6 +174,10 @@ class DashboardApp(PaintingApp[int]):
         from tui.screens.dashboard import DashboardScreen  # imports numpy
 
         return DashboardScreen(session)
+
+    def serve(self, session: RunnableSession) -> AbstractContextManager[None]:
+        """Open the session to other terminals, if it is kept anywhere."""
+        return detached.served(session) if hasattr(session, "run_dir") else nullcontext()
 
     def command(self, command: Command) -> None:
         """Ask the session for something and watch closely for the answer."""
@@ -371,7 +379,7 @@ def run_dashboard(
     memory.
     130, 143: ended by SIGINT or SIGTERM. A terminal that is lost ends no training.
     """
-    return _run(DashboardApp(session, fps=fps, launcher=launcher))
+    return run_app(DashboardApp(session, fps=fps, launcher=launcher))
 
 
 def run_menu(*, device: str = "auto", fps: float = 4.0, launcher: Launcher | None = None) -> int:
@@ -403,7 +411,13 @@ def run_menu(*, device: str = "auto", fps: float = 4.0, launcher: Launcher | Non
         fps=fps,
         launcher=launcher,
     )
-    return _run(app)
+    return run_app(app)
+
+
+def run_app(app: DashboardApp) -> int:
+    """Run an app, and what is left to do after it; returns the exit code."""
+    with app.serving:
+        return _run(app)
 
 
 def _run(app: DashboardApp) -> int:
@@ -421,6 +435,7 @@ def _run(app: DashboardApp) -> int:
     if ended:
         return app.exit_code if result is not None else app.return_code or 0
     # A thread that does not end would hold the process for ever.
+    app.serving.close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(app.exit_code or 1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tui.commands import export, import_run, play, presets, run, runs
+from tui.commands import export, import_run, play, presets, run, runs, watch
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
@@ -71,7 +71,7 @@ def menu(
     raise typer.Exit(run_menu(launcher=launcher))
 
 
-for command in (run.run, presets.presets, presets.show, play.play, export.export):
+for command in (run.run, presets.presets, presets.show, watch.watch, play.play, export.export):
     app.command()(command)
 app.command("import")(import_run.import_run)
 app.add_typer(runs.app, name="runs")

@@ -10,10 +10,12 @@ import contextlib
 import os
 import shlex
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from trainer.rundir import RUNS, RunDir
+from trainer.serving import Server
 from trainer.telemetry import Command, SessionView
 from tui.exit_codes import exit_code
 from tui.launcher import Launcher
@@ -71,6 +73,21 @@ def carry_on(session: DetachableSession, launcher: Launcher | None, *, by_hand: 
     if signals.first is not None:
         return 128 + signals.first
     return exit_code(session.snapshot())
+
+
+@contextlib.contextmanager
+def served(session: DetachableSession) -> Iterator[None]:
+    """Let a session be watched from other terminals; one that cannot be says so and trains on."""
+    server = None
+    try:
+        server = Server(session, session.run_dir.path)
+    except OSError as error:
+        session.note("alert", f"no other terminal can watch this run: {error}")
+    try:
+        yield
+    finally:
+        if server is not None:
+            server.close()
 
 
 def watch_command(folder: Path) -> str:

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from trainer.session import IterationRow, Session
 from trainer.telemetry import Command, Event, RunInfo
-from tui.detached import watch_command
+from tui.detached import served, watch_command
 from tui.draw.numbers import duration, number, plural
 from tui.draw.spans import printable
 from tui.exit_codes import exit_code
@@ -40,7 +40,7 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
     """
     out = _Output(stream or sys.stdout, session)
     rows = session.follow()
-    with listening() as signals:
+    with listening() as signals, served(session):
         session.start()
         _follow(session, rows, out, signals)
         session.join()

@@ -75,6 +75,13 @@ class DashboardScreen(SizedScreen):
         Binding("right", "turn(1)", "Next view", show=False),
         Binding("z", "zoom", "Zoom", show=False, tooltip="Fill the screen with the focused panel"),
         Binding("escape", "back", "Back", show=False, tooltip="One layer out"),
+        Binding(
+            "d",
+            "app.detach",
+            "Detach",
+            show=False,
+            tooltip="Leave the terminal; the training goes on, ppo-tui watch shows it again",
+        ),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "app.request_quit", "Quit"),
     ]

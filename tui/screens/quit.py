@@ -18,8 +18,11 @@ from tui.screens.choices import Choices
 ANSWERS: tuple[tuple[str, Command | None], ...] = (
     ("f  finish the iteration, save, quit", Command.FINISH),
     ("s  stop now (the last complete iteration is saved)", Command.STOP_NOW),
+    ("d  leave, the training goes on", None),
     ("esc  go on training", None),
 )
+DETACH = 2
+"""Index of the answer that leaves without a command."""
 
 
 class QuitScreen(FollowsTerminal, ModalScreen[Command | None]):
@@ -29,7 +32,8 @@ class QuitScreen(FollowsTerminal, ModalScreen[Command | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "answer(0)", "Finish and save"),
         Binding("s", "answer(1)", "Stop now"),
-        Binding("escape", "answer(2)", "Go on"),
+        Binding("d", "answer(2)", "Leave"),
+        Binding("escape", "answer(3)", "Go on"),
     ]
 
     def compose(self) -> ComposeResult:
@@ -45,3 +49,5 @@ class QuitScreen(FollowsTerminal, ModalScreen[Command | None]):
     def action_answer(self, index: int) -> None:
         """Close with the answer at `index`."""
         self.dismiss(ANSWERS[index][1])
+        if index == DETACH:
+            self.app.call_later(self.app.run_action, "app.detach")
