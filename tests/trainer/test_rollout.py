@@ -136,7 +136,9 @@ def test_during_an_update_there_is_one_observation_tensor_and_a_mini_batch_of_it
         storages = {
             thing.untyped_storage().data_ptr(): thing.untyped_storage().nbytes()
             for thing in gc.get_objects()
-            if type(thing) is torch.Tensor and thing.shape[-1:] == (width,)
+            if type(thing) is torch.Tensor
+            and thing.shape[-1:] == (width,)
+            and thing.shape not in weights
         }
         others.append([size for place, size in storages.items() if place not in rollout])
         return optimize(batch)
