@@ -62,6 +62,11 @@ class ManagerBasedEnv(SteppedEnv):
         self.command_ranges = self.commands.ranges
         self._start()
 
+    @property
+    def reward_values(self) -> Tensor:
+        """What each reward term brought on the last step, weight x value x step_dt, [terms, N]."""
+        return self.rewards.step_values
+
     def _pre_physics_step(self, actions: Tensor) -> None:
         self.actions.process(actions)
 

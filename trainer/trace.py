@@ -314,7 +314,7 @@ class CheckCost(NamedTuple):
     """What checking the invariants costs."""
 
     seconds: float
-    """All checks of one iteration, on the host."""
+    """All checks of one iteration, in CPU time of the session's thread."""
     share: float
     """Of the time of all iterations."""
     every: int

@@ -26,7 +26,13 @@ class Numbers(NamedTuple):
 
 def signed(value: float) -> str:
     """Write a number in seven cells, always with its sign, so that formulas stand still."""
-    return "      -" if math.isnan(value) else number(value, 7, sign=True)
+    if 1e-3 <= abs(value) < 99_999 or value == 0:
+        return next(
+            text.ljust(7)
+            for decimals in range(4, -1, -1)
+            if len(text := f"{value:+.{decimals}f}") <= 7
+        )
+    return "      -" if math.isnan(value) else f"{number(value, 7, sign=True).strip():<7}"
 
 
 def text(words: str, role: Role = Role.TEXT) -> Line:

@@ -57,7 +57,7 @@ def targets_numbers(numbers: TargetsNumbers, request: TraceRequest, width: int) 
                 signed(numbers.advantages[t]),
             )
         )
-    titles = "   t       r       V  d 1-d       δ       A       R      A'"
+    titles = "   t       r       V  d       δ       A       R      A'"
     lines.append(heading(titles))
     anchor = len(lines) + t
     lines += [_scan_row(numbers, step, chosen=step == t) for step in range(last + 1)]
@@ -77,9 +77,7 @@ def _scan_row(numbers: TargetsNumbers, t: int, *, chosen: bool) -> Line:
     rest = (numbers.deltas[t], numbers.raw[t], numbers.returns[t], numbers.advantages[t])
     return (
         Span(head, role),
-        Span(
-            f"  {'x' if done else '.'}   {0 if done else 1}", Role.WARNING if done else Role.MUTED
-        ),
+        Span(f"  {'x' if done else '.'}", Role.WARNING if done else Role.MUTED),
         Span("".join(f" {signed(value)}" for value in rest), role),
         Span("  chain cut" if done else "", Role.WARNING),
     )
@@ -95,9 +93,9 @@ def sample_numbers(
     lines = [
         equation("row of (t, n)", f"t N + n = {t} × {worlds} + {n}", f"{t * worlds + n}"),
         equation(
-            "its place",
+            "place",
             f"perm^-1[{t * worlds + n}] = {numbers.place}",
-            f"mini-batch {k + 1} of {batches}, row {row} of {size}",
+            f"mini-batch {k + 1} of {batches}, row {row}",
         ),
     ]
     if numbers.whole_worlds:
@@ -118,7 +116,7 @@ def sample_numbers(
     start = max(0, min(n - first - shown // 2, numbers.window.shape[1] - shown))
     last = first + start + shown - 1
     lines.append(
-        heading(f"mini-batch of every step (down) of worlds {first + start} to {last} (across)")
+        heading(f"mini-batch of each step (down), worlds {first + start} to {last} (across)")
     )
     for step, batch in enumerate(numbers.window[:, start : start + shown].tolist()):
         here = n - first - start if step == t else -1
@@ -151,7 +149,7 @@ def optimize_numbers(
         (
             Span(f"epoch {numbers.epoch + 1} of {numbers.num_learning_epochs}", Role.STRONG),
             Span(f"   mini-batch {numbers.mini_batch + 1} of {numbers.num_mini_batches}"),
-            Span(f"   optimizer step {made} of {wanted}", Role.MUTED),
+            Span(f"   step {made} of {wanted}", Role.MUTED),
         ),
         equation(
             "L",
@@ -164,7 +162,7 @@ def optimize_numbers(
         _rate(numbers),
         _norms(numbers),
         *_ratios(numbers, width, charset),
-        heading("step  epoch  batch       KL     rate"),
+        heading("step  epoch  batch       KL     rate" + _aim(numbers.desired_kl)),
     ]
     lines += [_step_row(numbers, step) for step in range(made)]
     return Numbers(lines)
@@ -198,7 +196,7 @@ def _one_sample(chosen: Rescored | None, request: TraceRequest, clip: float) -> 
             f"r{place}",
             f"exp({signed(new)} - ({signed(chosen.old_log_prob)}))",
             signed(ratio),
-            Span(f"   epoch {chosen.epoch + 1}, mini-batch {chosen.mini_batch + 1}", Role.MUTED),
+            Span(f"   epoch {chosen.epoch + 1}, batch {chosen.mini_batch + 1}", Role.MUTED),
         ),
         equation(
             "min(r A, clip(r) A)",
@@ -228,10 +226,13 @@ def _rate(numbers: OptimizeNumbers) -> Line:
         Span("KL", Role.STRONG),
         Span(" = "),
         Span(number(kl), Role.PRIMARY),
-        Span(f"  {why}, "),
+        Span(f"  {why} → "),
         Span(number(rate), Role.PRIMARY),
-        Span(f"   desired {numbers.desired_kl:g}", Role.MUTED),
     )
+
+
+def _aim(desired_kl: float | None) -> str:
+    return "" if desired_kl is None else f"    desired KL {desired_kl:g}"
 
 
 def _moved(before: float, after: float) -> str:
@@ -241,7 +242,7 @@ def _moved(before: float, after: float) -> str:
 
 
 def _norms(numbers: OptimizeNumbers) -> Line:
-    spans = [Span("|g|", Role.STRONG)]
+    spans = [Span("|g|", Role.STRONG), Span(f" ≤ {numbers.max_grad_norm:g}", Role.MUTED)]
     for name, norm in (("actor", numbers.actor_grad_norm), ("critic", numbers.critic_grad_norm)):
         scale = min(1.0, numbers.max_grad_norm / norm) if norm > 0 else 1.0
         spans += [
@@ -249,7 +250,7 @@ def _norms(numbers: OptimizeNumbers) -> Line:
             Span(number(norm), Role.PRIMARY),
             Span(f" × {scale:.3f}", Role.WARNING if scale < 1 else Role.MUTED),
         ]
-    return (*spans, Span(f"   at most {numbers.max_grad_norm:g}", Role.MUTED))
+    return tuple(spans)
 
 
 def _ratios(numbers: OptimizeNumbers, width: int, charset: Charset) -> list[Line]:
@@ -261,7 +262,7 @@ def _ratios(numbers: OptimizeNumbers, width: int, charset: Charset) -> list[Line
         numbers.ratio_edges, numbers.ratio_counts, min(width, 82), 6, guides=guides, charset=charset
     )
     words = (
-        f"ratios of this mini-batch: {percent(numbers.clip_fraction)} beyond 1 ± "
+        f"ratios: {percent(numbers.clip_fraction)} beyond 1 ± "
         f"{numbers.clip_param:g} ({percent(below)} below, {percent(above)} above)"
     )
     return [heading(words), *drawn]

@@ -114,7 +114,7 @@ in physics. NaN in ratio or losses with finite observations: the learner diverge
             words = "come when this iteration ends" if running else "no tensors to list"
             self.caption(subtitle="")
             return [(Span(words, Role.MUTED),)]
-        detail = self._detail(chosen, width)[: max(0, min(3, height - 4))]
+        detail = self._detail(chosen, width)[: max(0, min(4, height - 4))]
         columns = _columns(tensors)
         widths = layout(columns, width)
         rows = max(1, height - len(detail) - 1)
@@ -133,7 +133,7 @@ in physics. NaN in ratio or losses with finite observations: the learner diverge
     def _detail(self, tensor: TensorSummary, width: int) -> list[Line]:
         """All about one tensor, in three lines."""
         if is_broken(tensor):
-            return [*_bad(tensor), *_described(tensor, width)[:1]]
+            return [*_bad(tensor), *_described(tensor, width)]
         return _described(tensor, width)
 
 
@@ -147,18 +147,24 @@ def _described(tensor: TensorSummary, width: int) -> list[Line]:
     shape = f"{tensor.symbols} = {shape_text(tensor.shape)}"
     update = ""
     if not math.isnan(tensor.update_ratio):
-        update = f" · log10(update/weight) {tensor.update_ratio:+.2f}"
+        update = f" · log10 u/w {tensor.update_ratio:+.2f}"
     return [
         (
             Span(crop(clean(tensor.name), 36), Role.STRONG),
-            Span(f"  {shape} · {tensor.dtype} · {tensor.device} · {size}", Role.MUTED),
+            Span(f"  {shape}", Role.MUTED),
+        ),
+        (
+            Span(
+                f"{tensor.dtype} · {tensor.device} · {size} · NaN {tensor.nan} Inf {tensor.inf}"
+                f"{update}",
+                Role.MUTED,
+            ),
         ),
         (
             Span(
                 f"min {extreme(tensor.min, tensor)} mean {number(tensor.mean)}"
                 f" max {extreme(tensor.max, tensor)} std {number(tensor.std)}"
             ),
-            Span(f" NaN {tensor.nan} Inf {tensor.inf}{update}", Role.MUTED),
         ),
     ]
 

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from trainer.stages import Stage
-from trainer.telemetry import RunState, SessionView, Snapshot
+from trainer.telemetry import Position, RunState, SessionView, Snapshot
 from trainer.trace import ALL_COLUMNS, NEWEST, TensorView, worst
 from tui.draw.spans import Line, Span
 from tui.panels.base import Panel
@@ -85,6 +85,7 @@ class TraceView(Vertical):
         self.state = TraceState()
         self._snapshot = Snapshot()
         self._looking = False
+        self._followed: Position | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the tabs, the card, and the panels below it."""
@@ -102,6 +103,7 @@ class TraceView(Vertical):
         self._snapshot = snapshot
         if snapshot.state is RunState.PAUSED:
             self.state.stage = snapshot.position.stage
+            self._followed = snapshot.position
         self._looking = True
         self._focus()
         self._look()
@@ -113,13 +115,13 @@ class TraceView(Vertical):
 
     def follow(self, snapshot: Snapshot) -> None:
         """Take a new snapshot: a loop that is stepped takes the view along."""
-        before, self._snapshot = self._snapshot, snapshot
+        self._snapshot = snapshot
         if not self._looking:
             return
-        paused = snapshot.state is RunState.PAUSED
-        moved = paused and snapshot.position != before.position
-        if moved and not self.state.opened:
-            self._go_to_stage(snapshot.position.stage)
+        if snapshot.state is RunState.PAUSED and snapshot.position != self._followed:
+            self._followed = snapshot.position
+            if not self.state.opened:
+                self._go_to_stage(snapshot.position.stage)
         preview = self.query_one(TensorLarge).display
         table = self.query_one(TensorTable)
         chosen = table.chosen()
