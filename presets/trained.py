@@ -92,11 +92,8 @@ def rebuild(
     Raises:
         PresetError: the checkpoint's policy does not fit the run's settings.
     """
-    import torch
-
     from trainer.inference import load_policy
 
-    torch.set_num_threads(1)  # a few worlds are done sooner than threads are woken
     preset = quiet(trained.resolved.preset, num_envs, seed)
     env = build_env(preset, device, own_terms=trained.resolved.own_terms)
     _recall_weights(env, trained.state)

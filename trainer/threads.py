@@ -1,4 +1,4 @@
-"""How torch's own threads wait."""
+"""How torch's own threads wait, and how many there are."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def let_torch_threads_sleep() -> None:
     cost little.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def use_one_torch_thread() -> None:
+    """Let torch compute in the thread that calls it: a few worlds are done before others wake."""
+    import torch
+
+    torch.set_num_threads(1)

@@ -13,6 +13,7 @@ from tui.commands.terminal import has_screen
 if TYPE_CHECKING:
     from presets.build import Device
     from presets.trained import Trained
+    from trainer.playing import Player
 
 WORLDS_ON_SCREEN = 4
 MOST_WORLDS = 64
@@ -72,14 +73,19 @@ def _show(trained: Trained, device: Device, num_envs: int, seed: int | None) -> 
     from tui.play.app import run_play
     from tui.play.performance import Performance
 
-    def build():  # noqa: ANN202 - a Player, whose module imports torch
-        from presets.trained import rebuild
-        from trainer.playing import Player
-
-        return Player(*rebuild(trained, device, num_envs, seed))
-
     names = (trained.resolved.preset.name, trained.folder.name, trained.checkpoint.name)
-    return run_play(Performance(build), names)
+    performance = Performance(lambda: _build(trained, device, num_envs, seed))
+    return run_play(performance, names)
+
+
+def _build(trained: Trained, device: Device, num_envs: int, seed: int | None) -> Player:
+    """Make the worlds, and let the policy into them."""
+    from presets.trained import rebuild
+    from trainer.playing import Player
+    from trainer.threads import use_one_torch_thread
+
+    use_one_torch_thread()
+    return Player(*rebuild(trained, device, num_envs, seed))
 
 
 def _count(
@@ -91,13 +97,12 @@ def _count(
     *,
     as_json: bool,
 ) -> None:
-    from presets.trained import rebuild
-    from trainer.playing import Player, play_episodes
+    from trainer.playing import play_episodes
     from tui.play import table
 
     worlds = min(num_envs or MOST_WORLDS, episodes)
-    env, policy = rebuild(trained, device, worlds, seed)
-    played = play_episodes(Player(env, policy), episodes)
+    player = _build(trained, device, worlds, seed)
+    played = play_episodes(player, episodes)
     preset = trained.resolved.preset
     about = {
         "preset": preset.name,
@@ -109,5 +114,5 @@ def _count(
         "worlds": worlds,
     }
     write = table.as_json if as_json else table.as_table
-    print(write(about, played, env.step_dt))
-    env.close()
+    print(write(about, played, player.env.step_dt))
+    player.env.close()
