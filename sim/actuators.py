@@ -8,24 +8,21 @@ the PD law would be ours in either case, and the limits are three lines more.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
+from sim.arrays import Array, row_like
 
 
 @dataclass
 class JointTargets:
     """What the policy asks of the joints; J columns in the robot's joint order."""
 
-    position: Tensor
+    position: Array
     """[N, J], rad or m."""
-    velocity: Tensor
+    velocity: Array
     """[N, J], rad/s or m/s."""
-    effort: Tensor
+    effort: Array
     """[N, J], N m or N, added to what the law computes."""
 
 
@@ -55,10 +52,8 @@ class Actuator(Protocol):
         """Its numbers, joint by joint."""
         ...
 
-    def compute(
-        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
-    ) -> None:
-        """Write the torques [N, J] (N m or N) under the present state [N, J] into `out`."""
+    def compute(self, targets: JointTargets, joint_pos: Array, joint_vel: Array) -> Array:
+        """The torques [N, J] (N m or N) under the present state [N, J]; a new array."""
         ...
 
 
@@ -90,23 +85,18 @@ class DCMotor:
         numbers = (self.stiffness, self.damping, self.effort_limit)
         return Gains(*((number,) * num_joints for number in numbers))
 
-    def compute(
-        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
-    ) -> None:
-        """Write the torques [N, J] (N m) under the present state [N, J] into `out`."""
-        import torch
-
-        error = torch.sub(targets.position, joint_pos, out=out)
-        torch.add(targets.effort, error, alpha=self.stiffness, out=out)
-        out.add_(targets.velocity - joint_vel, alpha=self.damping)
+    def compute(self, targets: JointTargets, joint_pos: Array, joint_vel: Array) -> Array:
+        """The torques [N, J] (N m) under the present state [N, J]; a new array."""
+        torque = (targets.position - joint_pos) * self.stiffness
+        torque += (targets.velocity - joint_vel) * self.damping
+        torque += targets.effort
 
         corner = self.velocity_limit * (1 + self.effort_limit / self.saturation_effort)
         slope = -self.saturation_effort / self.velocity_limit
-        back_emf = joint_vel.clamp(-corner, corner).mul_(slope)
-        top = back_emf + self.saturation_effort
-        bottom = back_emf.sub_(self.saturation_effort)
-        # the limits cross the lines nowhere but at the corners, so one may follow the other
-        out.clamp_(-self.effort_limit, self.effort_limit).clamp_(min=bottom, max=top)
+        back_emf = joint_vel.clip(-corner, corner) * slope
+        top, bottom = back_emf + self.saturation_effort, back_emf - self.saturation_effort
+        # the limits meet the lines nowhere but at the corners, so one may follow the other
+        return torque.clip(-self.effort_limit, self.effort_limit).clip(bottom, top)
 
 
 @dataclass(frozen=True)
@@ -127,11 +117,9 @@ class EffortMotor:
         nothing = (0.0,) * num_joints
         return Gains(nothing, nothing, (self.effort_limit,) * num_joints)
 
-    def compute(
-        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
-    ) -> None:
-        """Write the efforts [N, J] into `out`."""
-        out.copy_(targets.effort).clamp_(-self.effort_limit, self.effort_limit)
+    def compute(self, targets: JointTargets, joint_pos: Array, joint_vel: Array) -> Array:
+        """The efforts [N, J]; a new array."""
+        return targets.effort.clip(-self.effort_limit, self.effort_limit)
 
 
 @dataclass(frozen=True)
@@ -157,21 +145,11 @@ class ImplicitPD:
         """Its numbers as they are."""
         return Gains(self.stiffness, self.damping, self.effort_limit)
 
-    def compute(
-        self, targets: JointTargets, joint_pos: Tensor, joint_vel: Tensor, out: Tensor
-    ) -> None:
-        """Write the torques [N, J] (N m or N) under the present state [N, J] into `out`."""
+    def compute(self, targets: JointTargets, joint_pos: Array, joint_vel: Array) -> Array:
+        """The torques [N, J] (N m or N) under the present state [N, J]; a new array."""
         stiffness, damping, limit = (
-            _row(row, out.dtype, out.device)
-            for row in (self.stiffness, self.damping, self.effort_limit)
+            row_like(joint_pos, row) for row in (self.stiffness, self.damping, self.effort_limit)
         )
-        out.copy_(targets.position).sub_(joint_pos).mul_(stiffness)
-        out.sub_(damping * joint_vel).clamp_(min=-limit, max=limit)
-
-
-@functools.cache
-def _row(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """One number a joint, [J]; made once, since a tick may not wait for a copy to a GPU."""
-    import torch
-
-    return torch.tensor(values, dtype=dtype, device=device)
+        torque = (targets.position - joint_pos) * stiffness
+        torque -= joint_vel * damping
+        return torque.clip(-limit, limit)

@@ -9,6 +9,7 @@ import mujoco
 import torch
 from torch import Tensor
 
+from sim.arrays import Array, quick
 from sim.names import match_names
 from sim.physics.base import Physics
 
@@ -50,14 +51,17 @@ class Contacts:
         self._length = history_length
         # one block a tick, newest first; the history is a window that moves towards the front
         self._tape = torch.zeros((2 * history_length, n, s, 3), device=device)
+        self._forces = quick(self._tape)
+        self._rows = self._forces.reshape(2 * history_length, n, 3 * s)
         self._newest = history_length
         self._uncounted = 0
 
-        self._ticks = torch.zeros((3, n, s), dtype=torch.int32, device=device)
+        self._ticks = torch.zeros((3, n, s), dtype=torch.int64, device=device)
         self.air_ticks, self.contact_ticks, self.last_air_ticks = self._ticks.unbind()
         """Ticks that each body has been in the air for (0 while in contact), has been in contact
         for (0 while in the air), and that its last time in the air took (0 if there was none yet),
         [N, S] each."""
+        self._clocks = tuple(quick(ticks) for ticks in self._ticks)
 
     def body_ids(self, patterns: str | list[str]) -> list[int]:
         """Columns of the bodies that match, in the order of `body_names`."""
@@ -66,6 +70,7 @@ class Contacts:
     @property
     def net_forces_history(self) -> Tensor:
         """Force that each body receives, world axes, [N, history, S, 3] N, newest first."""
+        self.update()
         return self._history.transpose(0, 1)
 
     @property
@@ -76,30 +81,41 @@ class Contacts:
         """Take in the forces of the tick just made; the times follow at `update`."""
         if self._newest == 0:
             self.update()
-            self._tape[self._length :] = self._history
+            self._forces[self._length :] = self._forces[: self._length]
             self._newest = self._length
         self._newest -= 1
         self._uncounted += 1
-        # the sensor reads what the body exerts; what it receives is the opposite
-        exerted = self._physics.sensordata[:, self._columns]
-        self._tape[self._newest].flatten(1).copy_(exerted).neg_()
+        self._rows[self._newest] = quick(self._physics.sensordata)[:, self._columns]
 
     def update(self) -> None:
-        """Carry the times on by the ticks recorded since the last update.
+        """Take in what was recorded since the last update, and carry the times on.
 
         Not at every tick: right after the engine ran, each operation finds the caches cold.
         """
-        for age in range(self._uncounted - 1, -1, -1):
-            forces = self._tape[self._newest + age]
-            self.count(torch.linalg.vector_norm(forces, dim=-1) > self.force_threshold)
+        if not self._uncounted:
+            return
+        recorded = slice(self._newest, self._newest + self._uncounted)
         self._uncounted = 0
+        # the sensor reads what the body exerts; what it receives is the opposite
+        self._rows[recorded] *= -1
+        squares = self._forces[recorded] * self._forces[recorded]
+        force = squares[..., 0] + squares[..., 1] + squares[..., 2]
+        for contact in reversed(list(force > self.force_threshold**2)):
+            self._count(contact)
 
     def count(self, contact: Tensor) -> None:
         """Carry the times on by one tick in which `contact` [N, S] bool held."""
-        touch_down = contact.logical_and(self.air_ticks)
-        torch.where(touch_down, self.air_ticks, self.last_air_ticks, out=self.last_air_ticks)
-        self.contact_ticks.add_(1).mul_(contact)
-        self.air_ticks.add_(1).masked_fill_(contact, 0)
+        self._count(quick(contact))
+
+    def _count(self, contact: Array) -> None:
+        air_ticks, contact_ticks, last_air_ticks = self._clocks
+        in_contact = contact * 1
+        touch_down = in_contact * (air_ticks > 0)
+        last_air_ticks += touch_down * (air_ticks - last_air_ticks)
+        contact_ticks += 1
+        contact_ticks *= in_contact
+        air_ticks += 1
+        air_ticks *= 1 - in_contact
 
     def first_contact(self, step_ticks: int) -> Tensor:
         """Bodies that touched down within the last `step_ticks` ticks and still touch.
@@ -129,11 +145,13 @@ class Contacts:
 
     def reset(self, ids: Tensor) -> None:
         """Zero the forces and times of the worlds `ids`."""
+        self.update()
         self._history[:, ids] = 0
         self._ticks[:, ids] = 0
 
     def state_dict(self) -> dict[str, Any]:
         """Forces and times."""
+        self.update()
         return {name: tensor.clone() for name, tensor in self._state().items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sim.actuators import JointTargets
+from sim.arrays import Array, columns, quick
 from sim.delay import TargetDelay
 from sim.names import match_names
 from sim.physics.base import Physics
@@ -62,14 +63,12 @@ class Robot:
         """Whether the base is fixed to the ground."""
         self._qpos_columns = torch.tensor(model.jnt_qposadr[joints], device=device).long()
         self._qvel_columns = torch.tensor(model.jnt_dofadr[joints], device=device).long()
-        # a row a world: gathering is the quickest way to pick columns
-        self._qpos_places = self._qpos_columns.repeat(n, 1)
-        self._qvel_places = self._qvel_columns.repeat(n, 1)
+        self._qpos_index, self._qvel_index = map(quick, (self._qpos_columns, self._qvel_columns))
         self._all_columns = torch.arange(len(joints), device=device)
 
         driven = [joints.index(model.actuator_trnid[i, 0]) for i in range(model.nu)]
         self._all_driven_in_order = driven == list(range(len(joints)))
-        self._driven = torch.tensor(driven, device=device)
+        self._driven = quick(torch.tensor(driven, dtype=torch.int64, device=device))
         self.actuated_joint_ids = sorted(driven)
         """Columns of the joints that have a motor."""
         self._passive = [j for j in range(len(joints)) if j not in driven]
@@ -136,9 +135,8 @@ class Robot:
         """Position (without the world's origin), orientation, velocities, [N, 13]."""
 
         # the motors work in the engine's own precision, tick by tick
-        self._exact_pos, self._exact_vel, self._torque = (
-            torch.zeros((n, j), dtype=exact, device=device) for _ in range(3)
-        )
+        nothing = quick(torch.zeros((n, j), dtype=exact, device=device))
+        self._torque, self._velocity_before = nothing, nothing
         self._targets = JointTargets(
             self.default_joint_pos.to(exact),
             torch.zeros((n, j), dtype=exact, device=device),
@@ -189,32 +187,36 @@ class Robot:
 
     def drive(self) -> None:
         """Evaluate the motors on the present state and write the engine's inputs."""
-        self._read_joints()
-        targets = self._targets if self._delay is None else self._delay.push(self._targets)
-        self._actuator.compute(targets, self._exact_pos, self._exact_vel, out=self._torque)
+        asked = self._targets if self._delay is None else self._delay.push(self._targets)
+        targets = JointTargets(*map(quick, (asked.position, asked.velocity, asked.effort)))
+        velocity = self._joint_velocity()
+        torque = self._actuator.compute(targets, self._joint_position(), velocity)
         if self._passive:
-            self._torque[:, self._passive] = 0
-        inputs = targets.position if self._actuator.is_implicit else self._torque
-        if self._all_driven_in_order:
-            self._physics.ctrl.copy_(inputs)
-        else:
-            self._physics.ctrl.copy_(inputs[:, self._driven])
+            torque[:, self._passive] = 0
+        inputs = targets.position if self._actuator.is_implicit else torque
+        if not self._all_driven_in_order:
+            inputs = columns(inputs, self._driven)
+        quick(self._physics.ctrl)[:] = inputs
+        self._torque, self._velocity_before = torque, velocity
 
     def measure_acceleration(self) -> None:
         """Compare the joint velocities with those that the last `drive` saw, one tick ago."""
-        velocity = self._physics.qvel.gather(1, self._qvel_places)
-        self.joint_acc.copy_(velocity.sub_(self._exact_vel).div_(self._physics.dt))
-        self.applied_torque.copy_(self._torque)
+        change = self._joint_velocity() - self._velocity_before
+        quick(self.joint_acc)[:] = change / self._physics.dt
+        quick(self.applied_torque)[:] = self._torque
 
-    def _read_joints(self) -> None:
-        torch.gather(self._physics.qpos, 1, self._qpos_places, out=self._exact_pos)
-        torch.gather(self._physics.qvel, 1, self._qvel_places, out=self._exact_vel)
+    def _joint_position(self) -> Array:
+        """In the engine's precision, copied, [N, J]."""
+        return columns(quick(self._physics.qpos), self._qpos_index)
+
+    def _joint_velocity(self) -> Array:
+        """In the engine's precision, copied, [N, J]."""
+        return columns(quick(self._physics.qvel), self._qvel_index)
 
     def refresh(self) -> None:
         """Bring all readings but acceleration and torque up to the engine's state."""
-        self._read_joints()
-        self.joint_pos.copy_(self._exact_pos)
-        self.joint_vel.copy_(self._exact_vel)
+        quick(self.joint_pos)[:] = self._joint_position()
+        quick(self.joint_vel)[:] = self._joint_velocity()
         if self.is_fixed_base:
             return
         self._root_pose_w.copy_(self._physics.qpos[:, :7])

@@ -64,7 +64,7 @@ def quat_from_euler_xyz(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
 def matrix_from_quat(quat: Tensor) -> Tensor:
     """As a matrix [..., 3, 3] whose columns are the body's axes in the world frame."""
     entries = _sums(quat + quat, quat, _ROTATION_MATRIX)
-    entries[..., ::4] -= 1.0
+    entries[..., ::4].sub_(1.0)
     return entries.unflatten(-1, (3, 3))
 
 

@@ -13,8 +13,12 @@ def torque(target, pos, vel, target_vel=0.0, effort=0.0, motor=None):
         torch.tensor([[float(x)]], dtype=torch.float64)
         for x in (target, pos, vel, target_vel, effort)
     )
-    out = torch.full((1, 1), 999.0, dtype=torch.float64)
-    motor.compute(JointTargets(target, target_vel, effort), pos, vel, out)
+    asked = JointTargets(target, target_vel, effort)
+    on_arrays = motor.compute(
+        JointTargets(target.numpy(), target_vel.numpy(), effort.numpy()), pos.numpy(), vel.numpy()
+    )
+    out = motor.compute(asked, pos, vel)
+    assert out.item() == on_arrays.item()
     return out.item()
 
 
