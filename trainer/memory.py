@@ -93,7 +93,8 @@ def size(number_of_bytes: float) -> str:
     """Write a size as people do, in powers of ten: "201 MB"."""
     for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number_of_bytes >= worth:
-            return f"{number_of_bytes / worth:.3g} {unit}"
+            number = number_of_bytes / worth
+            return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"
     return f"{number_of_bytes:.0f} bytes"
 
 

@@ -82,9 +82,10 @@ def test_fewer_worlds_are_a_power_of_two_that_fits(num_envs, needed, free, fewer
 
 
 def test_sizes_are_written_as_people_do():
-    assert [size(n) for n in (12, 5_000, 201_031_680, 3.2e12)] == [
+    assert [size(n) for n in (12, 5_000, 201_031_680, 3.2e12, 2**50)] == [
         "12 bytes",
         "5 kB",
         "201 MB",
         "3.2 TB",
+        "1,126 TB",
     ]
