@@ -54,6 +54,7 @@ def run_info(
         desired_kl=config.desired_kl if config.schedule == "adaptive" else None,
         notes=notes,
         command_ranges=MappingProxyType(dict(getattr(env, "command_ranges", {}))),
+        world_size=trainer.group.world_size,
     )
 
 

@@ -96,6 +96,8 @@ class RunInfo:
         default_factory=lambda: MappingProxyType({})
     )
     """For each command what its parts are drawn from, low and high; empty without commands."""
+    world_size: int = 1
+    """Processes that train together, each with N worlds of its own."""
 
     @property
     def batch_size(self) -> int:
