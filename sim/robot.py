@@ -108,12 +108,11 @@ class Robot:
         """Direction of gravity, [N, 3], length 1."""
         self.heading_w = buffer().squeeze(1)
         """Yaw of the base's x axis, [N] rad in (-pi, pi]."""
-        pose = 4 * j  # where the readings of the base begin
-        self._root_pose_w = self._readings[:, pose : pose + 7]
-        self._root_vel_w = self._readings[:, pose + 7 : pose + 13].view(n, 2, 3)
-        self._root_vel_b = self._readings[:, pose + 13 : pose + 19].view(n, 2, 3)
-        self._root_vel = self._readings[:, pose + 7 : pose + 19]
-        self._tilt_and_heading = self._readings[:, pose + 19 :]
+        of_base = self._readings[:, 4 * j :]
+        self._root_pose_w = of_base[:, :7]
+        self._root_vel = of_base[:, 7:19]
+        self._root_vel_w, self._root_vel_b = self._root_vel.view(n, 2, 2, 3).unbind(1)
+        self._tilt_and_heading = of_base[:, 19:]
 
         default = torch.tensor(
             model.key_qpos[0] if model.nkey else model.qpos0, dtype=exact, device=device
@@ -259,13 +258,13 @@ class Robot:
         self._must_be_free("velocity")
         qpos, qvel = self._physics.qpos, self._physics.qvel
         world = torch.cat((lin_w, ang_w), dim=1)
-        lin, ang = world.to(qvel.dtype).split(3, dim=1)
+        exact = world.to(qvel.dtype).view(-1, 2, 3)
         rotation = matrix_from_quat(qpos[ids, 3:7])
-        base = torch.bmm(torch.stack((lin, ang), dim=1), rotation)
+        base = torch.bmm(exact, rotation)
         centre = self._centre_of_mass()
         centre = centre[ids] if len(centre) > 1 else centre.expand(len(ids), 3)
         arm = torch.bmm(rotation, centre.to(qvel.dtype)[:, :, None]).squeeze(2)
-        of_origin = lin - torch.linalg.cross(ang, arm)
+        of_origin = exact[:, 0] - torch.linalg.cross(exact[:, 1], arm)
         qvel[ids, :6] = torch.cat((of_origin, base[:, 1]), dim=1)
         self._root_vel[ids] = torch.cat((world, base.flatten(1).float()), dim=1)
 

@@ -65,7 +65,7 @@ def matrix_from_quat(quat: Tensor) -> Tensor:
     """As a matrix [..., 3, 3] whose columns are the body's axes in the world frame."""
     entries = _sums(quat + quat, quat, _ROTATION_MATRIX)
     entries[..., ::4].sub_(1.0)
-    return entries.unflatten(-1, (3, 3))
+    return entries.view(*quat.shape[:-1], 3, 3)
 
 
 # Sums of products of two vectors' entries. For each entry of the result: (entry of the left one,
