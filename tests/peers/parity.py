@@ -1,7 +1,7 @@
 """A comparison with the published rsl-rl-lib for every feature: same rollouts, same seeds.
 
 `FEATURES` is the table of what is compared; `compare` runs one row of it through both learners and
-says how far apart they are. `python -m tests.peers.parity` prints the table in Markdown.
+says how far apart they are. `tests.peers.parity_table` brings the results into docs/rsl_rl.md.
 
 Both sides start from the same weights before every rollout. RSL-RL then plays along: its own memory
 runs beside ours, but for the record it gets our actions, so that its re-scoring starts from exactly
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +27,7 @@ from trainer.config import ActorConfig, CriticConfig, NetworkConfig, ObsGroups, 
 from trainer.env import Feedback
 from trainer.loop import Trainer
 from trainer.metrics import update_metrics
+from trainer.misfits import REWARD_NORMALIZER
 
 T, N, NUM_ACTIONS = 8, 16, 3
 WIDTHS = {"policy": 7, "privileged": 5}
@@ -114,6 +114,46 @@ FEATURES = (
         {"entropy_coef": 0.05, "value_loss_coef": 0.5, "clip_param": 0.1, "gamma": 0.9, "lam": 0.8},
     ),
     Feature("tanh", actor={"activation": "tanh"}, critic={"activation": "tanh"}),
+    Feature("mirror augmentation", {"symmetry": {"use_data_augmentation": True}}),
+    Feature("mirror loss", {"symmetry": {"use_mirror_loss": True, "mirror_loss_coeff": 0.05}}),
+    Feature("mirror loss, only logged", {"symmetry": {}}),
+    Feature(
+        "mirror augmentation and loss, asymmetric critic, state-dependent std, normalised",
+        {
+            "symmetry": {
+                "use_data_augmentation": True,
+                "use_mirror_loss": True,
+                "mirror_loss_coeff": 0.5,
+            },
+            "obs_groups": ObsGroups(actor=("policy",), critic=("policy", "privileged")),
+            "normalize_advantage_per_mini_batch": True,
+        },
+        actor={"state_dependent_std": True, "obs_normalization": True},
+        note=_NORMALISER_NOTE,
+    ),
+    Feature("random network distillation", {"rnd": {"weight": 5.0}}),
+    Feature(
+        "random network distillation, normalised, on a schedule, of states of its own",
+        {
+            "rnd": {
+                "weight": 5.0,
+                "num_outputs": 4,
+                "predictor_hidden_dims": (-1, 6),
+                "target_hidden_dims": (8,),
+                "activation": "tanh",
+                "state_normalization": True,
+                "reward_normalization": True,
+                "weight_schedule": {
+                    "mode": "linear",
+                    "initial_step": 4,
+                    "final_step": 18,
+                    "final_value": 0.1,
+                },
+            },
+            "obs_groups": ObsGroups(rnd_state=("privileged", "policy")),
+        },
+        note=_NORMALISER_NOTE,
+    ),
     Feature(
         "GRU",
         actor={"rnn_type": "gru", **MEMORY},
@@ -170,6 +210,19 @@ RESULTS: dict[str, Parity] = {}
 """What `compare` has found in this process, by the feature's name."""
 
 
+class Exchange:
+    """A mirror that exchanges the first two columns, and the signs of the first three."""
+
+    def observations(self, observations: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Mirror observation groups."""
+        return {group: self.actions(rows) for group, rows in observations.items()}
+
+    def actions(self, actions: Tensor) -> Tensor:
+        """Mirror actions."""
+        first, second, third, *others = actions.unbind(-1)
+        return torch.stack((-second, -first, -third, *others), dim=-1)
+
+
 class NoiseEnv:
     """Worlds that make up observations, rewards and ends; nothing depends on the actions."""
 
@@ -201,6 +254,10 @@ class NoiseEnv:
         terminated, time_outs = torch.rand(2, N, generator=self.generator) < 0.1
         return Feedback(reward, terminated, time_outs & ~terminated, {})
 
+    def mirror(self) -> Exchange:
+        """Left and right, whatever they are here."""
+        return Exchange()
+
     def state_dict(self) -> dict[str, Any]:
         """Nothing."""
         return {}
@@ -219,6 +276,8 @@ class Pair:
         self.config = feature.config
         self.trainer = Trainer(NoiseEnv(), self.config)
         self.reference = reference_of(self.trainer, feature.theirs)
+        if self.trainer.rnd is not None:
+            self.reference.rnd.load_state_dict(rnd_state(self.trainer))
         self.kls: list[float] = []
         self.rates: list[float] = []
         self._spy()
@@ -322,6 +381,10 @@ class Pair:
             theirs = getattr(self.reference, network).state_dict()
             for name, tensor in getattr(trainer, network).state_dict().items():
                 _widen(apart, f"{network} parameters", tensor, theirs[name])
+        if trainer.rnd is not None:
+            theirs = self.reference.rnd.state_dict()
+            for name, tensor in rnd_state(trainer).items():
+                _widen(apart, "rnd parameters", tensor, theirs[name])
         return apart
 
 
@@ -367,7 +430,42 @@ def reference_of(trainer: Trainer, more: Mapping[str, Any] = MappingProxyType({}
     )
     storage = RolloutStorage("rl", N, T, obs, [NUM_ACTIONS])
     settings = {name: getattr(config, name) for name in _SHARED}
+    if config.symmetry is not None:
+        settings["symmetry_cfg"] = {
+            "env": trainer.env,
+            "data_augmentation_func": with_mirror_image,
+            **config.symmetry.model_dump(),
+        }
+    if trainer.rnd is not None and config.rnd is not None:
+        states = list(trainer.rnd.read.groups)
+        settings["rnd_cfg"] = {
+            **config.rnd.model_dump(exclude_none=True),
+            "num_states": sum(obs[group].shape[1] for group in states),
+            "obs_groups": {"rnd_state": states},
+            "weight": config.rnd.weight * trainer.env.step_dt,
+        }
     return PPO(actor, critic, storage, **settings, **more)
+
+
+def with_mirror_image(
+    env: NoiseEnv, obs: TensorDict | None, actions: Tensor | None
+) -> tuple[TensorDict | None, Tensor | None]:
+    """What RSL-RL calls a data augmentation function: the rows, and below them their image."""
+    if obs is not None:
+        image = TensorDict(env.mirror().observations(obs), batch_size=obs.batch_size)
+        obs = torch.cat((obs, image))
+    if actions is not None:
+        actions = torch.cat((actions, env.mirror().actions(actions)))
+    return obs, actions
+
+
+def rnd_state(trainer: Trainer) -> dict[str, Tensor]:
+    """Our networks of random network distillation, in the shapes that RSL-RL gives them."""
+    assert trainer.rnd is not None
+    return {
+        name: tensor.squeeze(-1) if name.startswith(REWARD_NORMALIZER) else tensor
+        for name, tensor in trainer.rnd.state_dict().items()
+    }
 
 
 _SHARED = (
@@ -394,18 +492,6 @@ def observations(groups: Mapping[str, Tensor] | None) -> TensorDict:
     return TensorDict(dict(groups or {}), batch_size=[N])
 
 
-def table() -> str:
-    """The results so far, in Markdown."""
-    lines = [
-        f"| feature | largest difference from rsl-rl-lib {version('rsl-rl-lib')} | in | note |",
-        "| --- | ---: | --- | --- |",
-    ]
-    for name, parity in RESULTS.items():
-        quantity = max(parity.differences, key=parity.differences.__getitem__)
-        lines.append(f"| {name} | {parity.largest:.1e} | {quantity} | {parity.feature.note} |")
-    return "\n".join(lines)
-
-
 def _network(config: NetworkConfig) -> dict[str, Any]:
     names = ["hidden_dims", "activation", "obs_normalization"]
     if config.rnn_type is not None:
@@ -425,9 +511,3 @@ def _widen(apart: dict[str, float], name: str, ours: Any, theirs: Any) -> None:
     one, other = (torch.as_tensor(value, dtype=torch.float64) for value in (ours, theirs))
     difference = (one - other).abs() / other.abs().clamp(min=1.0)
     apart[name] = max(apart.get(name, 0.0), difference.max().item())
-
-
-if __name__ == "__main__":
-    for each in FEATURES:
-        compare(each)
-    print(table())
