@@ -113,24 +113,37 @@ def joining(
 
 
 def notes_on_ranks(ranks: Ranks, preset: Preset, device: str) -> list[str]:
-    """Say what a person should know of training in several processes."""
-    if not ranks.several:
-        return []
+    """Say which GPUs these are, and what a person should know of training in several processes."""
+    notes = []
     size, worlds = ranks.own.world_size, preset.env.num_envs
-    notes = [
-        f"{size} processes x {worlds} worlds = {size * worlds} worlds; "
-        "tensors and times shown are those of rank 0, all other numbers those of all ranks"
-    ]
-    if device.startswith("cuda"):
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        cards = f" of CUDA_VISIBLE_DEVICES={visible}" if visible else ""
-        notes.append(f"each process has its own GPU, the one of its local rank{cards}")
-    else:
-        threads = threads_for(ranks.own)
+    if ranks.several:
         notes.append(
-            f"torch takes {threads} thread{'' if threads == 1 else 's'} a process (OMP_NUM_THREADS)"
+            f"{size} processes x {worlds} worlds = {size * worlds} worlds; "
+            "tensors and times shown are those of rank 0, all other numbers those of all ranks"
         )
+    if device.startswith("cuda"):
+        count = ranks.own.local_world_size
+        names = [device] if count == 1 else [f"cuda:{index}" for index in range(count)]
+        cards = [f"{name} is GPU {card}" for name in names if (card := physical_gpu(name))]
+        if cards:
+            notes.append(f"{', '.join(cards)} of this machine, by CUDA_VISIBLE_DEVICES")
+    elif ranks.several:
+        threads = threads_for(ranks.own)
+        plural = "" if threads == 1 else "s"
+        notes.append(f"torch takes {threads} thread{plural} a process (OMP_NUM_THREADS)")
     return notes
+
+
+def physical_gpu(device: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Name the card behind a device such as "cuda:0", where CUDA_VISIBLE_DEVICES renumbers them.
+
+    Returns:
+        Its number or its unique name on the machine; nothing where the device's number is it.
+    """
+    visible = environment.get("CUDA_VISIBLE_DEVICES", "")
+    cards = [card.strip() for card in visible.split(",") if card.strip()]
+    index = int(device.partition(":")[2] or 0)
+    return cards[index] if index < len(cards) else ""
 
 
 def notes_on_state(ranks: Ranks, state: Mapping[str, Any]) -> list[str]:

@@ -63,8 +63,15 @@ def test_more_processes_than_gpus_are_refused(monkeypatch, device):
 
 def test_the_cards_that_are_visible_are_named(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    notes = notes_on_ranks(wanted_ranks(2, {}), load("cartpole").preset, "cuda:0")
-    assert any("CUDA_VISIBLE_DEVICES=2,3" in note for note in notes)
+    preset = load("cartpole").preset
+    assert notes_on_ranks(wanted_ranks(2, {}), preset, "cuda:0")[1:] == [
+        "cuda:0 is GPU 2, cuda:1 is GPU 3 of this machine, by CUDA_VISIBLE_DEVICES"
+    ]
+    assert notes_on_ranks(wanted_ranks(None, {}), preset, "cuda:1") == [
+        "cuda:1 is GPU 3 of this machine, by CUDA_VISIBLE_DEVICES"
+    ]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert notes_on_ranks(wanted_ranks(None, {}), preset, "cuda:1") == []
 
 
 def test_threads_are_a_share_of_the_cores_unless_a_person_chose(monkeypatch):
