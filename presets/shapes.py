@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sim.catalog import signature
+from sim.catalog import robot_parts, signature
 from sim.config import EnvConfig, TermSettings
 from sim.names import match_names
 from sim.robots import ROBOTS
@@ -48,6 +48,8 @@ def _width(env: EnvConfig, name: str, settings: TermSettings) -> int | None:
             return _num_joints(env, settings.params)
         case "k":
             return _command_width(env, term, settings.params)
+        case "bodies":
+            return _num_bodies(env, term, settings.params)
         case "points":
             return _num_points(term, settings.params)
         case _:
@@ -71,6 +73,14 @@ def _num_joints(env: EnvConfig, params: Mapping[str, Any]) -> int:
     names = ROBOTS[env.robot].joint_names
     patterns = params.get("joints", "ALL")
     return len(names) if patterns == "ALL" else len(match_names(patterns, names, "joint"))
+
+
+def _num_bodies(env: EnvConfig, term: TermSignature, params: Mapping[str, Any]) -> int:
+    """Count the bodies, or the sensed ones, that a term picks by their names."""
+    parameter = term.params["bodies"]
+    names = robot_parts(env.robot)[parameter.annotation]
+    patterns = params.get("bodies", parameter.default)
+    return len(names) if patterns == "ALL" else len(match_names(patterns, names, "body"))
 
 
 def _num_points(term: TermSignature, params: Mapping[str, Any]) -> int:

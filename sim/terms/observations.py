@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from sim.config import FiniteFloat, PositiveFloat
-from sim.terms.parameters import ALL, CommandName, ContactBodies, Joints
+from sim.terms.parameters import ALL, Bodies, CommandName, ContactBodies, Joints
 from sim.terms.registry import observation
 
 if TYPE_CHECKING:
@@ -74,6 +75,27 @@ def joint_effort(env: ManagerBasedEnv, joints: Joints = ALL) -> Tensor:
 def feet_contact(env: ManagerBasedEnv, bodies: ContactBodies = ALL) -> Tensor:
     """1 for each body in contact at the end of the step, else 0, [N, bodies]."""
     return (env.scene.contacts.current_contact_time[:, bodies] > 0.0).float()
+
+
+@observation("body_mass_rel")
+class BodyMassRel:
+    """How much heavier the bodies are than the robot's file says: 0.1 for a tenth, [N, bodies].
+
+    No sensor tells this; it is for a critic that sees more than the policy.
+    """
+
+    def __init__(self, env: ManagerBasedEnv, bodies: Bodies = ALL) -> None:
+        physics, names = env.scene.physics, env.scene.robot.body_names
+        chosen = torch.arange(len(names))[bodies].tolist()
+        self._ids = torch.tensor(
+            [physics.model.body(names[i]).id for i in chosen], device=env.device
+        )
+        self._nominal = torch.as_tensor(physics.model.body_mass, device=env.device)[self._ids]
+
+    def __call__(self, env: ManagerBasedEnv) -> Tensor:
+        """Read the masses of all worlds."""
+        mass = env.scene.physics.present_field("body_mass")[:, self._ids]
+        return (mass / self._nominal - 1.0).float().expand(env.num_envs, -1)
 
 
 @observation

@@ -69,7 +69,7 @@ def test_one_iteration_trains_both_networks_and_is_reproducible():
         trainer = Trainer(env, preset.trainer)
         widths = {group: sum(w for _, w in terms) for group, terms in env.observation_terms.items()}
         assert trainer.actor.mlp[0].in_features == widths["policy"] == 235
-        assert trainer.critic.mlp[0].in_features == widths["privileged"] == 251
+        assert trainer.critic.mlp[0].in_features == widths["privileged"] == 252
         before = trainer.critic.mlp[0].weight.clone()
         trainer.iterate()
         assert not torch.equal(before, trainer.critic.mlp[0].weight)

@@ -7,7 +7,12 @@ from presets.loader import load
 from presets.shapes import num_actions, observation_widths
 
 
-@pytest.mark.parametrize("name", ["cartpole", "cartpole_direct", "franka_reach", "go2_flat"])
+WHOLE = ["cartpole", "cartpole_direct", "franka_reach", "go2_flat", "go2_rough_asymmetric"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+    "name", ["cartpole", "cartpole_direct", "franka_reach", "go2_flat", "go2_rough_asymmetric"]
+)
 def test_widths_are_those_of_the_built_worlds(name):
     preset = load(name, ["env.num_envs=4", "trainer.seed=1"]).preset
     env = build_env(preset, Device("cpu"))

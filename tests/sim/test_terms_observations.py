@@ -31,7 +31,7 @@ CASES = {
 
 
 def test_every_observation_term_is_tested():
-    elsewhere = {"remaining_time", "height_scan"}
+    elsewhere = {"remaining_time", "height_scan", "body_mass_rel"}
     assert set(names("observations")) <= {*CASES, *elsewhere}
 
 
@@ -44,6 +44,29 @@ def test_it_equals_the_formula(name):
     assert value.shape == expected.shape
     assert value.dtype == torch.float32
     np.testing.assert_allclose(value.numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_heavier_body_is_told_by_its_share():
+    event = {"term": "randomize_rigid_body_mass", "mode": "startup", "bodies": "base"}
+    config = preset_config(
+        observations={"policy": {"body_mass_rel": {"bodies": ["base", "FL_hip"]}}},
+        events={"mass": {**event, "scale_range": (1.25, 1.25)}},
+    )
+    env = make_env(config, "cpu", 0)
+    seen = env.observe()["policy"]
+    assert seen.dtype == torch.float32
+    expected = torch.tensor([0.25, 0.0]).expand(env.num_envs, 2)
+    torch.testing.assert_close(seen, expected, atol=1e-6, rtol=0)
+    env.close()
+
+
+def test_mass_that_does_not_differ_between_worlds_is_told_to_each():
+    config = preset_config(
+        observations={"policy": {"body_mass_rel": {"bodies": "base"}}}, events={}
+    )
+    env = make_env(config, "cpu", 0)
+    assert env.observe()["policy"].tolist() == [[0.0]] * env.num_envs
+    env.close()
 
 
 def test_remaining_time_runs_from_one_to_zero():
