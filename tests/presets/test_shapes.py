@@ -6,13 +6,10 @@ from presets.build import Device, build_env
 from presets.loader import load
 from presets.shapes import num_actions, observation_widths
 
-
 WHOLE = ["cartpole", "cartpole_direct", "franka_reach", "go2_flat", "go2_rough_asymmetric"]
 
 
 @pytest.mark.parametrize("name", WHOLE)
-    "name", ["cartpole", "cartpole_direct", "franka_reach", "go2_flat", "go2_rough_asymmetric"]
-)
 def test_widths_are_those_of_the_built_worlds(name):
     preset = load(name, ["env.num_envs=4", "trainer.seed=1"]).preset
     env = build_env(preset, Device("cpu"))
