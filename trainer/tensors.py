@@ -153,11 +153,13 @@ def _last_step(
         beta1, beta2 = group["betas"]
         first = state["exp_avg"] / (1 - beta1 ** state["step"])
         second = state["exp_avg_sq"] / (1 - beta2 ** state["step"])
-        return first / (second.sqrt() + group["eps"])
+        step: Tensor = first / (second.sqrt() + group["eps"])
+        return step
     if parameter.grad is None:
         return None
     if "square_avg" in state:
-        return parameter.grad / (state["square_avg"].sqrt() + group["eps"])
+        scaled: Tensor = parameter.grad / (state["square_avg"].sqrt() + group["eps"])
+        return scaled
     return parameter.grad
 
 
