@@ -16,6 +16,8 @@ def time_scales(env: EnvConfig) -> list[str]:
         ("  smaller", "the policy acts more often, more env steps for the same time"),
         (f"step_dt = {env.step_dt:.4g} s", "one env step: physics_dt x decimation"),
         ("  smaller", "gamma and num_steps_per_env count env steps, so they look less far ahead"),
+        ("render interval: none", "the worlds are computed, never rendered; a view of a robot is"),
+        ("  drawn", "from its state between two env steps, and slows nothing down"),
         (f"episode = {env.max_episode_length} steps", f"at most: {env.episode_length_s:.4g} s"),
         ("  longer", "fewer resets, each iteration sees a smaller part of an episode"),
     )

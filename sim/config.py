@@ -45,6 +45,14 @@ __all__ = [
 ]
 
 
+LONGEST_TICK = 0.05
+"""Seconds; beyond it stiff contacts and motors gain energy in every tick, and robots explode."""
+SHORTEST_TICK = 1e-5
+"""Seconds; below it a second of simulated time takes more than 100,000 ticks."""
+LONGEST_STEP = 1.0
+"""Seconds; a policy that acts more rarely than this controls nothing that moves."""
+
+
 class TermSettings(Settings):
     """One term of a manager; keys beside the named ones are the parameters of its function."""
 
@@ -156,6 +164,27 @@ class EnvConfig(Settings):
     """Event terms."""
     curriculum: dict[str, CurriculumSettings] = Field(default_factory=dict)
     """Curriculum terms."""
+
+    @model_validator(mode="after")
+    def _time_scales_are_those_of_robots(self) -> Self:
+        if not SHORTEST_TICK <= self.physics_dt <= LONGEST_TICK:
+            raise ValueError(
+                f"physics_dt = {self.physics_dt:g} s is no physics tick for a robot: allowed are "
+                f"{SHORTEST_TICK:g} to {LONGEST_TICK:g} s, usual are 0.002 to 0.01 s"
+            )
+        if self.step_dt > LONGEST_STEP:
+            raise ValueError(
+                f"decimation = {self.decimation} lets the policy act once in {self.step_dt:g} s "
+                f"(physics_dt {self.physics_dt:g} s): allowed is up to {LONGEST_STEP:g} s, usual "
+                "are 0.01 to 0.05 s"
+            )
+        if self.episode_length_s < self.step_dt * (1 - 1e-6):
+            raise ValueError(
+                f"episode_length_s = {self.episode_length_s:g} s is shorter than one env step, "
+                f"which has {self.step_dt:g} s (physics_dt {self.physics_dt:g} s x decimation "
+                f"{self.decimation})"
+            )
+        return self
 
     @property
     def step_dt(self) -> float:
