@@ -18,10 +18,13 @@ NAME = 20
 
 
 class Numbers(NamedTuple):
-    """Lines of text, and which of them must be in sight."""
+    """Lines of text."""
 
     lines: list[Line]
+    fixed: int = 0
+    """How many of the first ones stay on top where the others scroll."""
     anchor: int = 0
+    """Which line should be in sight."""
 
 
 def signed(value: float) -> str:
@@ -116,20 +119,26 @@ def act_step_numbers(numbers: ActStepNumbers, request: TraceRequest, width: int)
     lines = [
         equation(
             f"a[{first}]",
-            f"μ + σ z = {signed(numbers.mean[0])} + {signed(numbers.std[0])} × {signed(noise[0])}",
+            f"{signed(numbers.mean[0])} + {signed(numbers.std[0])} × {signed(noise[0])}",
             signed(numbers.action[0]),
         ),
         equation(
             "log π(a)",
             f"-0.5 × {signed(squares)} - ({signed(logs)}) - {signed(constant)}",
             signed(log_prob),
-            Span(f"   kept {signed(numbers.log_prob)}", Role.MUTED),
         ),
         (
-            Span("V", Role.STRONG),
+            Span("kept ", Role.MUTED),
+            Span("log π", Role.STRONG),
+            Span(" = "),
+            Span(signed(numbers.log_prob), Role.PRIMARY),
+            Span("   V", Role.STRONG),
             Span(" = "),
             Span(signed(numbers.value), Role.PRIMARY),
-            Span("   reward", Role.STRONG),
+        ),
+        (
+            Span("answer ", Role.MUTED),
+            Span("r", Role.STRONG),
             Span(" = "),
             Span(signed(numbers.reward), Role.PRIMARY),
             Span(f"   terminated {flag(numbers.terminated)}   time_out {flag(numbers.time_out)}"),
@@ -190,14 +199,15 @@ def store_numbers(numbers: StoreNumbers, request: TraceRequest, width: int) -> N
         "row written" if written else f"row {numbers.step} is written next: → {numbers.cursor + 1}"
     )
     lines.append((Span(cursor, Role.STRONG), Span(f"   {what}", Role.MUTED)))
-    sides = [("kept aside", "cached"), ("row before", "before"), ("row after", "after")]
+    sides = [("kept", "cached"), ("before", "before"), ("after", "after")]
     known = [
         (title, side)
         for title, side in sides
         if any(getattr(field, side) is not None for field in numbers.fields)
     ]
     each = max(CELL, (width - 12) // max(len(known), 1) // CELL * CELL)
-    lines.append(heading(" " * 12 + "".join(f" {title:<{each - 1}}" for title, _ in known)))
+    titles = "".join(f" {title:<{each - 1}}" for title, _ in known)
+    lines.append(heading(f"row {numbers.step:<8}{titles}"))
     lines += [_field(field, [side for _, side in known], each) for field in numbers.fields]
     if written and not any(field.before is not None for field in numbers.fields):
         lines.append(heading("step from act_step to store to see the row before as well"))
@@ -208,7 +218,7 @@ def _field(field: RowField, sides: Sequence[str], each: int) -> Line:
     spans = [Span(pad(field.name, 12), Role.MUTED)]
     for side in sides:
         values: Floats | None = getattr(field, side)
-        row = row_of_numbers(values if values is not None else [], each - 1, ellipsis=False)
+        row = row_of_numbers(values if values is not None else [], each, ellipsis=False)
         role = Role.PRIMARY if side == "after" else (Role.MUTED if side == "before" else Role.TEXT)
         spans += [Span(span.text, role) for span in row]
         spans.append(Span(" " * max(0, each - cells(row))))

@@ -65,7 +65,7 @@ def targets_numbers(numbers: TargetsNumbers, request: TraceRequest, width: int) 
         f"{last + 1:>4}        {signed(numbers.last_value)}   V(obs_T): the scan begins here"
     )
     lines.append(text(bootstrap, Role.MUTED))
-    return Numbers(lines, anchor)
+    return Numbers(lines, anchor - t, anchor)
 
 
 def _scan_row(numbers: TargetsNumbers, t: int, *, chosen: bool) -> Line:
@@ -191,19 +191,20 @@ def _one_sample(chosen: Rescored | None, request: TraceRequest, clip: float) -> 
     plain, bounded = ratio * advantage, clipped * advantage
     binds = bounded < plain
     new = chosen.old_log_prob + math.log(ratio) if ratio > 0 else -math.inf
+    seen = f"mini-batch {chosen.mini_batch + 1}, last read in epoch {chosen.epoch + 1}"
     return [
+        heading(f"(t {request.step}, n {request.world}) is in {seen}:"),
         equation(
-            f"r{place}",
+            "r",
             f"exp({signed(new)} - ({signed(chosen.old_log_prob)}))",
             signed(ratio),
-            Span(f"   epoch {chosen.epoch + 1}, batch {chosen.mini_batch + 1}", Role.MUTED),
         ),
         equation(
             "min(r A, clip(r) A)",
             f"min({signed(plain)}, {signed(bounded)})",
             signed(min(plain, bounded)),
             Span(
-                "   the clip binds; r stays" if binds else "   the clip does not bind",
+                "  the clip binds" if binds else "  no clip",
                 Role.WARNING if binds else Role.MUTED,
             ),
         ),

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 from trainer.stages import Stage
 from trainer.telemetry import RunInfo, RunState, SessionView, Snapshot
+from trainer.trace import worst
 from tui.draw.bars import bar
 from tui.draw.numbers import percent, short_seconds
 from tui.draw.spans import Line, Role, Span, crop, pad
+from tui.draw.stage_words import tick
 from tui.panels.base import Panel
 
 
@@ -74,6 +76,9 @@ last iteration's time and the seconds it took, pauses left out.
 **Healthy:** act_step takes most of the time. If optimize does, use fewer epochs or smaller
 networks; if observe or targets do, look at their terms.
 
+A tick behind a stage's name says that its invariants held when they were last checked, a cross that
+one is broken: `t` says which.
+
 A pause takes effect at the next boundary between two stages; the line below says which.
 """
 
@@ -89,6 +94,7 @@ A pause takes effect at the next boundary between two stages; the line below say
             snapshot.pending,
             snapshot.progress,
             id(snapshot.stage_seconds),
+            snapshot.invariants,
         )
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
@@ -108,9 +114,12 @@ A pause takes effect at the next boundary between two stages; the line below say
             text = f">{label}<" if current else label
             if width < len(text):
                 text = f">{stage.value}" if current and width > 1 else str(stage.value)
-            spans.append(
-                Span(crop(text, width).center(width), Role.CURRENT if current else Role.TEXT)
-            )
+            role = Role.CURRENT if current else Role.TEXT
+            if not snapshot.invariants or width < len(text) + 3:
+                spans.append(Span(crop(text, width).center(width), role))
+                continue
+            spans.append(Span(text.center(width - 2), role))
+            spans += [tick(worst(snapshot.invariants, stage), self.charset), Span(" ")]
         return tuple(spans)
 
     def _times(self, widths: list[int]) -> Line:

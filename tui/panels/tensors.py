@@ -370,8 +370,9 @@ the line downward through the cursor. `!` goes to the first entry that is not fi
 def _gutter(view: TensorView, line: int, lines: int, here: int) -> Line:
     if line == here:
         return (Span(f"{view.row:>{GUTTER - 1}}>", Role.STRONG),)
-    at = int(line * view.num_rows / lines)
-    text = f"{at:>{GUTTER - 1}} " if line % 2 == 0 and abs(line - here) > 1 else " " * GUTTER
+    at, above = (int(each * view.num_rows / lines) for each in (line, line - 1))
+    said = at != above and line % 2 == 0 and abs(line - here) > 1
+    text = f"{at:>{GUTTER - 1}} " if said else " " * GUTTER
     return (Span(text, Role.MUTED),)
 
 

@@ -145,7 +145,7 @@ lower border says how many, and what the checks cost.
             Span(f"  {mark.text} ", mark.role),
             Span(name),
             Span(f"{told:<24}", Role.SUCCESS if state.verdict is Verdict.HOLDS else Role.MUTED),
-            Span(crop(state.method, room) if room > 12 else "", Role.MUTED),
+            Span(crop(state.method, room) if room > 30 else "", Role.MUTED),
         )
 
     def _cost(self) -> str:
@@ -193,6 +193,7 @@ come from the end of an iteration, a few times a second at most.
         super().__init__(id=id, classes=classes)
         self.state = state or TraceState()
         self._anchored: Hashable = None
+        self._top: list[Line] = []
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the answer, or on why there is none."""
@@ -201,6 +202,7 @@ come from the end of an iteration, a few times a second at most.
     def rows(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the formulas; scrolled to the chosen step when that has changed."""
         trace = self.state.trace(self.snapshot)
+        self._top = []
         if trace is None:
             self.caption(title=self.TITLE)
             return [(Span(self._why_not(), Role.MUTED),)]
@@ -216,13 +218,18 @@ come from the end of an iteration, a few times a second at most.
             older = ": these are of the one before" if trace.iteration else ""
             head.append((Span(words + older, Role.WARNING),))
         numbers = self._numbers(trace, width)
+        fixed = numbers.fixed if self.content_size.height >= numbers.fixed + 6 else 0
+        self._top = [*head, *numbers.lines[:fixed]]
         anchor = (self.state.stage, request.step, request.world)
         if anchor != self._anchored:
             self._anchored = anchor
-            rows = max(self._shown, 1)
-            below = numbers.anchor + len(head) >= rows
-            self._first = max(0, numbers.anchor + len(head) - rows // 2) if below else 0
-        return [*head, *numbers.lines]
+            rows = self.content_size.height - len(self._top)
+            self._first = max(0, numbers.anchor - fixed - rows // 2) if fixed else 0
+        return numbers.lines[fixed:]
+
+    def head(self, width: int) -> Sequence[Sequence[Span]]:
+        """Return the formulas, where there is room to scroll the rest below them."""
+        return self._top
 
     def note(self) -> str:
         """Say when this was seen."""
