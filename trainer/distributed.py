@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import Store
 
 from trainer.channel import Followers, Kind, Leader
 from trainer.ranks import Rank, RankError, threads_for
@@ -34,7 +35,7 @@ NEWS_TIME = 5.0
 class Moments(NamedTuple):
     """How many rows there are, and each column's mean and variance."""
 
-    count: int
+    num_rows: int
     mean: Tensor
     """[1, d]"""
     var: Tensor
@@ -136,7 +137,7 @@ class ProcessGroup(Group):
         rank: Rank,
         device: torch.device,
         channel: Followers | Leader,
-        store: dist.Store,
+        store: Store,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(rank)
@@ -168,18 +169,19 @@ class ProcessGroup(Group):
         with self._together():
             dist.all_reduce(flat)
         flat /= self.world_size
-        parts = flat.split([tensor.numel() for tensor in tensors])
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
         return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
     def merge_moments(self, own: Moments) -> Moments:
         """Moments of the rows of all ranks together, by the form of Chan et al. (1979)."""
         mean, var = own.mean.double(), own.var.double()
-        count = torch.full_like(mean[:, :1], own.count)
+        count = torch.full_like(mean[:, :1], own.num_rows)
         row = torch.cat((count, mean, var), dim=1)
         rows = [torch.empty_like(row) for _ in range(self.world_size)]
         with self._together():
             dist.all_gather(rows, row)
-        counts, means, variances = torch.cat(rows).split((1, mean.shape[1], mean.shape[1]), dim=1)
+        widths = [1, mean.shape[1], mean.shape[1]]
+        counts, means, variances = torch.split(torch.cat(rows), widths, dim=1)
         total = counts.sum()
         joined = (counts * means).sum(0, keepdim=True) / total
         spread = counts * (variances + (means - joined).square())

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
 
 from trainer.channel import Leader
 from trainer.config import TrainerConfig
@@ -51,7 +51,7 @@ def follow(
     try:
         job = from_bytes(leader.wait_for_job())
         if store is None:
-            store = dist.TCPStore("127.0.0.1", job["store_port"], is_master=False)
+            store = TCPStore("127.0.0.1", job["store_port"], is_master=False)
         group = ProcessGroup(rank, device_of(job), leader, store)
         env, config = build(job)
         _train(env, config, group, leader, job["state"])

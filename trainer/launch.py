@@ -21,11 +21,12 @@ from trainer.ranks import Rank
 from trainer.stages import StopRequested
 
 if TYPE_CHECKING:
-    import torch.distributed as dist
+    from torch._C._distributed_c10d import Store
 
 CHANNEL = "PPO_TUI_CHANNEL"
 """Names the descriptor of the socket to rank 0 that a started rank inherits."""
 
+_LOCAL_SIZE = "LOCAL_WORLD_SIZE"
 _ADDRESS = "leader"
 _LOOK_INTERVAL = 0.2
 """Seconds after which rank 0, waiting for others to call, notices that it should stop."""
@@ -48,7 +49,7 @@ class Launcher(Protocol):
         """
         ...
 
-    def store(self) -> tuple[dist.Store, int | None]:
+    def store(self) -> tuple[Store, int | None]:
         """The store where the ranks find each other, and its port where it is a new one."""
         ...
 
@@ -78,11 +79,13 @@ class StartedRanks:
         self._command = list(command)
         self._log = log
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._size_before: str | None = None
 
     def connect(self, interrupted: Callable[[], bool]) -> dict[int, Link]:
         """Start all other ranks."""
         size = self.rank.world_size
-        os.environ["LOCAL_WORLD_SIZE"] = str(size)  # physics takes its share of the cores, too
+        self._size_before = os.environ.get(_LOCAL_SIZE)
+        os.environ[_LOCAL_SIZE] = str(size)  # physics takes its share of the cores, too
         links = {}
         with self._log.open("ab") as log:
             for number in range(1, size):
@@ -101,11 +104,11 @@ class StartedRanks:
                 links[number] = Link(ours)
         return links
 
-    def store(self) -> tuple[dist.Store, int | None]:
+    def store(self) -> tuple[Store, int | None]:
         """A new store in this process."""
-        import torch.distributed as dist
+        from torch._C._distributed_c10d import TCPStore
 
-        store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         return store, store.port
 
     def death_of(self, rank: int) -> str:
@@ -121,6 +124,9 @@ class StartedRanks:
 
     def close(self) -> None:
         """End what has not ended by itself."""
+        os.environ.pop(_LOCAL_SIZE, None)
+        if self._size_before is not None:
+            os.environ[_LOCAL_SIZE] = self._size_before
         for process in self._processes.values():
             try:
                 process.wait(1.0)
@@ -138,7 +144,7 @@ class TorchrunRanks:
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
-        self._store: dist.Store | None = None
+        self._store: Store | None = None
 
     def connect(self, interrupted: Callable[[], bool]) -> dict[int, Link]:
         """Wait until all other ranks have called."""
@@ -166,7 +172,7 @@ class TorchrunRanks:
         link.send(Kind.HELLO, {"rank": self.rank.rank, "token": address["token"]})
         return link
 
-    def store(self) -> tuple[dist.Store, int | None]:
+    def store(self) -> tuple[Store, int | None]:
         """The launcher's store, which all ranks know already."""
         return self._launchers_store(), None
 
@@ -177,16 +183,17 @@ class TorchrunRanks:
     def close(self) -> None:
         """Do nothing: the launcher ends its processes."""
 
-    def _launchers_store(self) -> dist.Store:
-        import torch.distributed as dist
+    def _launchers_store(self) -> Store:
+        from torch._C._distributed_c10d import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
 
         if self._store is None:
-            store, _, _ = next(iter(dist.rendezvous("env://")))
-            self._store = dist.PrefixStore("ppo-tui", store)
+            store, _, _ = next(iter(rendezvous("env://")))
+            self._store = PrefixStore("ppo-tui", store)
         return self._store
 
 
-def link_to_leader(rank: Rank) -> tuple[Link, dist.Store | None]:
+def link_to_leader(rank: Rank) -> tuple[Link, Store | None]:
     """On any rank but 0: connect with rank 0.
 
     Returns:
@@ -203,8 +210,7 @@ def _admit(connection: socket.socket, token: str, links: dict[int, Link], world_
     """Take a call, if it comes from a rank of this training."""
     link = Link(connection)
     hello = link.receive_hello(_HELLO_TIME)
-    rank = hello.get("rank")
-    if hello.get("token") == token and rank in range(1, world_size) and rank not in links:
-        links[rank] = link
-    else:
+    if hello.get("token") == token and (rank := int(hello["rank"])) in range(1, world_size):
+        links.setdefault(rank, link)
+    if link not in links.values():
         link.close()

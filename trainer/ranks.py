@@ -31,6 +31,8 @@ class Rank:
             ValueError: a variable is no number, or the rank is none of the world's.
         """
         world_size = _number(environment, "WORLD_SIZE", 1)
+        if world_size == 1:
+            return cls()
         rank = _number(environment, "RANK", 0)
         local_world_size = _number(environment, "LOCAL_WORLD_SIZE", world_size)
         local_rank = _number(environment, "LOCAL_RANK", rank % max(local_world_size, 1))

@@ -83,16 +83,16 @@ class Pair:
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
-    os.environ.pop("LOCAL_WORLD_SIZE", None)
+    assert "LOCAL_WORLD_SIZE" not in os.environ
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """What each of two ranks computed together with the other."""
+    threads = torch.get_num_threads()
     log = tmp_path_factory.mktemp("maths") / "log.txt"
     command = [sys.executable, str(Path(__file__).with_name("toy_rank.py")), "maths"]
     group = lead(StartedRanks(2, command, log), CPU, lambda rank: {}, lambda: None, lambda: False)
@@ -104,6 +104,7 @@ def results(tmp_path_factory):
         return own, other
     finally:
         group.close()
+        torch.set_num_threads(threads)
 
 
 def test_moments_of_two_ranks_are_those_of_all_rows(results):
@@ -167,6 +168,27 @@ def test_after_an_update_all_ranks_hold_the_same_bits(results):
     assert one["kls"] == other["kls"]
     for name, weights in one["weights"].items():
         assert torch.equal(weights, other["weights"][name]), name
+
+
+def test_extensions_learn_as_one_process_would_from_the_joined_batch(results):
+    first, second = (rank_tasks.batch(rank) for rank in (0, 1))
+    joined = first._replace(
+        observations={"policy": torch.cat([b.observations["policy"] for b in (first, second)])},
+        **{
+            name: torch.cat((getattr(first, name), getattr(second, name)))
+            for name in first._fields[1:8]
+        },
+    )
+    alone = rank_tasks.learn_extended(rank_tasks.new_extended_learner(), joined)
+    one, other = (result["extended"] for result in results)
+    for paid in zip(one["rewards"], other["rewards"], alone["rewards"], strict=True):
+        torch.testing.assert_close(torch.cat(paid[:2]), paid[2], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        torch.tensor(one["losses"]), torch.tensor(alone["losses"]), rtol=1e-4, atol=1e-6
+    )
+    for name, weights in one["weights"].items():
+        assert torch.equal(weights, other["weights"][name]), name
+        torch.testing.assert_close(weights, alone["weights"][name], rtol=1e-4, atol=1e-5)
 
 
 def test_two_and_two_iterations_of_two_ranks_are_four_bit_for_bit(tmp_path):
