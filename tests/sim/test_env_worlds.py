@@ -65,6 +65,7 @@ def test_the_first_observation_after_a_reset_comes_from_the_new_state():
     robot = env.scene.robot
     readings = {name: getattr(robot, name).clone() for name in READINGS}
     env.scene.commit(env.all_ids)  # all that is derived, computed anew from the state
+    robot.refresh()
     for name in READINGS:
         torch.testing.assert_close(readings[name], getattr(robot, name), rtol=0, atol=1e-5)
     distance = (robot.root_pos_w - env.scene.env_origins)[2, :2].abs()

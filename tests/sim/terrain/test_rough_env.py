@@ -144,6 +144,38 @@ def test_every_column_agrees_with_the_engines_state_in_float64():
     assert (expected[:, 48:] == 1.0).any()
 
 
+def test_the_first_observation_of_an_episode_is_that_of_its_new_place_scan_and_contact_included():
+    env, twin = rough_env(4), rough_env(4)
+    draw = torch.Generator().manual_seed(3)
+    for _ in range(25):
+        action = 0.3 * torch.randn(4, 12, generator=draw)
+        env.step(action)
+        twin.step(action)
+    assert env.scene.contacts.net_forces_history[2].any()
+    before = env.observe()["policy"][2, 48:]
+    twin.observe()
+    env.scene.physics.qpos[2, :2] += 5.0
+    env.episode_length[2] = env.max_episode_length - 1
+    env.step(torch.ones(4, 12))
+    twin.step(torch.ones(4, 12))
+
+    observed, others = env.observe()["policy"], twin.observe()["policy"]
+    expected = exact_observation(env, 2)
+    np.testing.assert_allclose(observed[2, :48], expected[:48], atol=1e-5)
+    np.testing.assert_allclose(observed[2, 48:], expected[48:], atol=1e-3)
+    assert (before - observed[2, 48:]).abs().max() > 0.05  # the scan has moved
+    assert not observed[2, 36:48].any()  # no action yet
+    contacts = env.scene.contacts
+    assert not contacts.net_forces_history[2].any()
+    assert not (contacts.air_ticks | contacts.contact_ticks | contacts.last_air_ticks)[2].any()
+    distance = env.scene.robot.root_pos_w[2, :2] - env.scene.env_origins[2, :2]
+    assert (distance.abs() <= 0.5 + 1e-4).all()
+    untouched = torch.tensor([0, 1, 3])
+    assert torch.equal(observed[untouched], others[untouched])
+    env.close()
+    twin.close()
+
+
 def test_the_scan_has_noise_within_a_tenth_of_a_metre_and_stays_within_one():
     env = rough_env(64, noise=True)
     first, second = env.observe()["policy"][:, 48:], env.observe()["policy"][:, 48:]
