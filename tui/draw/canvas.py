@@ -83,7 +83,10 @@ class Canvas:
         self, centre: tuple[float, float], radius: float, start: float, end: float, role: str
     ) -> None:
         """Draw part of a circle, between two angles in rad that count from x to up."""
-        count = max(int(abs(end - start) * radius) + 1, 2)
+        length = abs(end - start) * radius
+        if not length < FARTHEST:  # also where it is NaN
+            return
+        count = max(int(length) + 1, 2)
         angle = np.linspace(start, end, count)
         x, y = centre[0] + radius * np.cos(angle), centre[1] - radius * np.sin(angle)
         self.dots(np.stack((x, y), axis=1), role)
@@ -92,6 +95,8 @@ class Canvas:
         self, centre: tuple[float, float], radius: float, role: str, *, filled: bool = True
     ) -> None:
         """Draw a disc, or a circle."""
+        if not radius < FARTHEST:
+            return
         radius = max(radius, 0.5)
         if self._charset is Charset.ASCII:
             self.label(centre, "@" if filled else "o", role)
@@ -99,7 +104,7 @@ class Canvas:
         if not filled:
             self.arc(centre, radius, 0.0, 2 * math.pi, role)
             return
-        reach = np.arange(-math.ceil(radius), math.ceil(radius) + 1)
+        reach = np.arange(-math.ceil(radius), math.ceil(radius) + 1)[: 2 * max(self.size) + 1]
         x, y = np.meshgrid(reach, reach)
         near = x**2 + y**2 <= radius**2 + 0.25
         self.dots(np.stack((centre[0] + x[near], centre[1] + y[near]), axis=1), role)

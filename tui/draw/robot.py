@@ -334,7 +334,7 @@ def _draw_velocity(
             end + size * np.array([math.cos(back + a), -math.sin(back + a)]) for a in (-0.5, 0.5)
         ]
         canvas.lines(np.array([[end, head] for head in heads]), role)
-    angle = turn * 2 * SECONDS_AHEAD
+    angle = min(max(turn * 2 * SECONDS_AHEAD, -math.pi), math.pi)
     if abs(angle) > 0.03:
         x, y = start
         canvas.arc((float(x), float(y)), radius * view.scale, 0.0, angle, role)

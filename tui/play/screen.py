@@ -87,21 +87,25 @@ class PlayScreen(SizedScreen):
 
     def on_mount(self) -> None:
         """Show what there is."""
-        self.show(self._frame)
+        self._draw()
 
     def on_resize(self) -> None:
         """Draw for the new size."""
-        self.call_after_refresh(self.show, self._frame)
+        self.call_after_refresh(self._draw)
 
-    def show(self, frame: Frame) -> None:
-        """Show a new frame."""
-        before, self._frame = self._frame, frame
+    def _draw(self) -> None:
+        frame = self._frame
         with self.app.batch_update():
             if frame.pose is not None:
                 self.set_class(not has_top_view(frame.pose), "-flat-task")
             for widget in self.query(PlayWidget):
                 if widget.display:
                     widget.show(frame)
+
+    def show(self, frame: Frame) -> None:
+        """Show a new frame."""
+        before, self._frame = self._frame, frame
+        self._draw()
         if self._keys_depend_on(before) != self._keys_depend_on(frame):
             self.refresh_bindings()
 
