@@ -118,7 +118,7 @@ def _plane(entry: NamedTensor, request: TraceRequest, place: int) -> _Plane:
     tensor, symbols = entry.tensor.detach(), entry.symbols.strip("[]").split(",")
     nothing = tensor.new_empty(0)
     if tensor.ndim == 3:
-        t, n = min(request.step, tensor.shape[0] - 1), request.world
+        t, n = min(request.step, tensor.shape[0] - 1), request.world % tensor.shape[1]
         depth = tensor[t, n] if tensor.shape[2] > 1 else nothing
         return _Plane(_flat(tensor, request), symbols[0].lower(), symbols[1].lower(), t, n, depth)
     if tensor.ndim < 2:
