@@ -241,7 +241,10 @@ class ProcessGroup(Group):
         self._on_close()
 
     def _join(self) -> None:
-        if self._device.type == "cpu" and self.rank.local_world_size == self.world_size:
+        if self._device.type == "cuda":
+            # NCCL's own answer to a rank that dies is to end this process, with nothing saved
+            os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2")
+        elif self.rank.local_world_size == self.world_size:
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a host's name may lead nowhere
         dist.init_process_group(
             "nccl" if self._device.type == "cuda" else "gloo",
