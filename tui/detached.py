@@ -53,10 +53,9 @@ def carry_on(session: DetachableSession, launcher: Launcher | None, *, by_hand: 
     """
     watch = watch_command(session.run_dir.path)
     with listening() as signals:
-        if by_hand:
-            with contextlib.suppress(OSError):
-                print(f"training goes on as process {os.getpid()}\n  to watch it    {watch}")
-                print(f"  to stop it     kill {os.getpid()}", flush=True)
+        with contextlib.suppress(OSError):  # the terminal may be there, or not
+            print(f"training goes on as process {os.getpid()}\n  to watch it    {watch}")
+            print(f"  to stop it     kill {os.getpid()}", flush=True)
         lead_streams_to(session.run_dir.log)
         with contextlib.suppress(OSError):
             if launcher is None:

@@ -255,6 +255,10 @@ class TerminalDriver(LinuxDriver):
         self.unclaimed_output += self.redirect.restore()
         self._dismiss_guard()
 
+    def let_go(self) -> None:
+        """Close the private descriptor, after `close`: a terminal ends when nobody holds it."""
+        os.close(self._screen_fd)
+
     def _finish_writing(self) -> None:
         """Let the last frames out, within reason."""
         if self._writer_thread is None:

@@ -67,7 +67,7 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
     if info is not None:
         total = plural(info.num_iterations, "iteration")
         done = f"{snapshot.completed_iterations} of {total}"
-    how = "failed" if snapshot.state is RunState.FAILED else "ended"
+    how = {RunState.FAILED: "failed", RunState.KILLED: "was killed"}.get(snapshot.state, "ended")
     how = how if ended else "was left, still busy,"
     reward = snapshot.metrics.get("Train/mean_reward", math.nan)
     learnt = f", mean reward {reward:.4g}" if math.isfinite(reward) else ""
