@@ -87,8 +87,9 @@ class Trainer:
             self.actor = Actor(config.actor, self.actor_set.width(widths), env.num_actions)
             self.critic = Critic(config.critic, self.critic_set.width(widths))
             self.rnd = make_rnd(config.rnd, config.obs_groups, widths, env, self.group)
-        self.actor.to(env.device)
-        self.critic.to(env.device)
+        self._networks = [net for net in (self.actor, self.critic, self.rnd) if net is not None]
+        for network in self._networks:
+            network.to(env.device)
         self.learner = update.Learner(
             config,
             self.actor,
@@ -273,7 +274,7 @@ class Trainer:
         self.completed_iterations += 1
         self.env_steps += self.env_steps_of_iteration
         if self.group.world_size > 1:
-            weights = weights_fingerprint((*self.actor.parameters(), *self.critic.parameters()))
+            weights = weights_fingerprint(p for net in self._networks for p in net.parameters())
             own = self._report()._replace(weights=weights, iteration=self.completed_iterations)
             self._reports = from_json(self.group.exchange(own._asdict()))
             require_equal_weights(self._reports)
@@ -333,8 +334,7 @@ class Trainer:
 
     def shared_tensors(self) -> list[Tensor]:
         """Weights and running statistics, which are the same on all ranks."""
-        networks = (self.actor, self.critic, *(() if self.rnd is None else (self.rnd,)))
-        return [tensor for network in networks for tensor in network.state_dict().values()]
+        return [tensor for network in self._networks for tensor in network.state_dict().values()]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.

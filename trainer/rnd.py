@@ -231,10 +231,9 @@ def make_rnd(
     if config is None:
         return None
     read = resolve_set(obs_groups, "rnd_state", widths)
-    rnd = RandomNetworkDistillation(
+    return RandomNetworkDistillation(
         config, read.width(widths), env.num_envs, env.step_dt, read, group
     )
-    return rnd.to(env.device)
 
 
 def scheduled_weight(initial: float, schedule: WeightSchedule | None, step: int) -> float:

@@ -2,12 +2,14 @@
 
 import torch
 
-from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.config import ActorConfig, CriticConfig, RndConfig, SymmetryConfig, TrainerConfig
 from trainer.distributed import Moments
 from trainer.losses import adapt_learning_rate
 from trainer.normalizer import EmpiricalNormalizer
 from trainer.policy import Actor, Critic, log_prob
+from trainer.rnd import RandomNetworkDistillation
 from trainer.rollout import Samples
+from trainer.symmetry import Symmetry
 from trainer.targets import normalize_advantages
 from trainer.update import Learner
 
@@ -28,6 +30,8 @@ LEARNING = TrainerConfig(
     actor=ActorConfig(hidden_dims=(16, 8)),
     critic=CriticConfig(hidden_dims=(16, 8)),
 )
+SYMMETRY = SymmetryConfig(use_data_augmentation=True, use_mirror_loss=True, mirror_loss_coeff=0.3)
+RND = RndConfig(weight=2.0, num_outputs=2, state_normalization=True, reward_normalization=True)
 EVEN = ([[0.0], [2.0]], [[10.0], [14.0]])
 UNEVEN = ([[0.0], [0.0], [0.0]], [[8.0]])
 KLS = (0.004, 0.05)
@@ -39,6 +43,47 @@ def new_learner(group=None):
     actor = Actor(LEARNING.actor, NUM_OBS, NUM_ACTIONS)
     critic = Critic(LEARNING.critic, NUM_OBS)
     return Learner(LEARNING, actor, critic, group=group)
+
+
+class Negative:
+    """A mirror that changes every sign."""
+
+    def observations(self, observations):
+        return {group: -rows for group, rows in observations.items()}
+
+    def actions(self, actions):
+        return -actions
+
+
+def new_extended_learner(group=None):
+    """One that also learns from the mirror image, and what is new."""
+    torch.manual_seed(3)
+    config = LEARNING.model_copy(update={"symmetry": SYMMETRY})
+    actor = Actor(config.actor, NUM_OBS, NUM_ACTIONS)
+    critic = Critic(config.critic, NUM_OBS)
+    num_envs = ROWS if group is not None else 2 * ROWS
+    rnd = RandomNetworkDistillation(RND, NUM_OBS, num_envs, 0.1, group=group)
+    symmetry = Symmetry(SYMMETRY, Negative())
+    return Learner(config, actor, critic, group=group, symmetry=symmetry, rnd=rnd)
+
+
+def learn_extended(learner, samples):
+    """Three optimizer steps between rewards for what is new."""
+    states = samples.observations["policy"]
+    rewards = [learner.rnd.intrinsic_reward(states * scale).clone() for scale in (1.0, 2.0)]
+    learner.rnd.update_normalizer(states)
+    steps = [learner.optimize(samples) for _ in range(3)]
+    return {
+        "losses": [[step.surrogate, step.symmetry, step.rnd] for step in steps],
+        "rewards": [*rewards, learner.rnd.intrinsic_reward(states)],
+        "weights": {
+            name: tensor.clone()
+            for name, tensor in (
+                *learner.actor.state_dict().items(),
+                *learner.rnd.state_dict().items(),
+            )
+        },
+    }
 
 
 def batch(rank):
@@ -105,4 +150,5 @@ def do_all(group):
         "rate": adapt_learning_rate(1e-3, float(mean_kl), 0.01),
         "advantages": normalize_advantages(advantages(rank), group=group),
         "learnt": learn(new_learner(group), batch(rank)),
+        "extended": learn_extended(new_extended_learner(group), batch(rank)),
     }
