@@ -5,6 +5,7 @@ import pytest
 from presets.loader import load
 from presets.problems import PresetError
 from sim.config import TerrainConfig
+from tests.presets.tiny import write
 
 
 def test_on_a_gpu_it_is_isaac_labs_task():
@@ -39,6 +40,15 @@ def test_on_the_cpu_it_has_fewer_worlds_on_the_same_ground():
         resolved.preset.env.model_copy(update={"num_envs": 4096})
         == load("go2_rough", device="cuda").preset.env
     )
+
+
+def test_a_preset_of_ones_own_takes_finer_cells_with_one_line(tmp_path):
+    fine = 'extends = "go2_rough"\n[env.terrain]\nhorizontal_scale = 0.05\n'
+    write(tmp_path, fine_stairs=fine)
+    terrain = load("fine_stairs").preset.env.terrain
+    assert terrain.cells_per_tile == 160
+    assert terrain.border_cells == 400
+    assert terrain.sub_terrains == TerrainConfig().sub_terrains
 
 
 @pytest.mark.parametrize(

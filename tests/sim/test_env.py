@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.sim.builders import preset_env
 from tests.sim.recorded import recorded_env
 
 REST = torch.zeros(3, 2)
@@ -167,3 +168,16 @@ def test_the_curriculum_logs_what_it_returned():
     env = recorded_env()
     env.scene.fallen[0] = True
     assert env.step(REST).log["Curriculum/recorded_curriculum"] == 7.0
+
+
+def test_a_bad_worlds_reward_enters_no_sum_and_no_log():
+    env = preset_env("cartpole")
+    broken = torch.tensor([False, True, False, False])
+    env.rewards.terms["alive"] = lambda env: torch.where(broken, torch.nan, 1.0)
+    reward = env.rewards.compute(broken)
+    assert reward[1] == 0
+    assert reward.isfinite().all()
+    assert (env.rewards.episode_sums[:, 1] == 0).all()
+    log = env.rewards.reset(env.all_ids)
+    assert all(value.isfinite() for value in log.values())
+    env.close()

@@ -176,6 +176,21 @@ def test_the_first_observation_of_an_episode_is_that_of_its_new_place_scan_and_c
     twin.close()
 
 
+def test_on_finer_cells_robots_stand_walk_and_see_the_finer_ground():
+    env = rough_env(6, terrain={**SMALL, "horizontal_scale": 0.05})
+    rows, columns = env.scene.terrain.map.heights.shape
+    assert (rows, columns) == ((6 * 8 + 4) * 20 + 1, (10 * 8 + 4) * 20 + 1)
+    draw = torch.Generator().manual_seed(6)
+    for _ in range(20):
+        env.step(0.3 * torch.randn(6, 12, generator=draw))
+    assert env.scene.contacts.current_contact_time.any()
+    observed = env.observe()["policy"]
+    for world in range(6):
+        expected = exact_observation(env, world)
+        np.testing.assert_allclose(observed[world, 48:], expected[48:], atol=1e-3)
+    env.close()
+
+
 def test_the_scan_has_noise_within_a_tenth_of_a_metre_and_stays_within_one():
     env = rough_env(64, noise=True)
     first, second = env.observe()["policy"][:, 48:], env.observe()["policy"][:, 48:]
