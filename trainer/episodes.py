@@ -48,6 +48,11 @@ class EpisodeStatistics:
         self._length *= running
 
     @property
+    def reward_a_step(self) -> Tensor:
+        """Mean reward of a step of the running episodes, [N]; 0 where none was made yet."""
+        return self._reward / self._length.clamp(min=1)
+
+    @property
     def count(self) -> int:
         """How many finished episodes are kept."""
         return min(int(self._finished), WINDOW)

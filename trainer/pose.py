@@ -6,6 +6,7 @@ An env may offer `pose(world)`, which returns the fields of a `RobotPose` by nam
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
@@ -83,6 +84,26 @@ class RobotPose:
     target: Floats | None
     """A commanded pose: position, then the ends of its three axes of 0.1 m, [4, 3]; None where no
     pose is commanded."""
+
+
+class Choice(StrEnum):
+    """Which world's robot a person looks at."""
+
+    CHOSEN = "chosen"
+    """The one that was named."""
+    WORST = "worst"
+    """The one with the least reward a step in its running episode, until that ends."""
+    BEST = "best"
+    """The one with the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotRequest:
+    """What a person wants to see of the worlds while they train."""
+
+    choice: Choice = Choice.WORST
+    world: int = 0
+    """Index of the chosen world; one beyond the last is taken for the last."""
 
 
 @runtime_checkable

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from trainer.history import Curve, History
+from trainer.pose import RobotRequest
 from trainer.rundir import ABOUT_THE_ROW, RunDir, writer
 from trainer.stages import Stage
 from trainer.telemetry import (
@@ -115,6 +116,9 @@ class Recording:
 
     def look(self, request: TraceRequest | None) -> None:
         """Do nothing: tensors are not recorded."""
+
+    def watch_robot(self, request: RobotRequest | None) -> None:
+        """Do nothing: what the robots did is not recorded."""
 
     def note(self, kind: str, text: str) -> None:
         """Keep nothing: the run is over."""

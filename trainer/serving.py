@@ -32,7 +32,7 @@ CALLS = frozenset(
     name for name, member in vars(SessionView).items() if callable(member) and name[0] != "_"
 ) - {"snapshot"}
 """What a viewer may call: all that a screen may."""
-HARMLESS_CALLS = frozenset(("look",))
+HARMLESS_CALLS = frozenset(("look", "watch_robot"))
 """What one that only reads may call."""
 
 
@@ -113,8 +113,8 @@ class Server:
         self._selector.unregister(viewer.connection)
         del self._viewers[viewer.connection]
         viewer.connection.close()
-        if viewer.has_looked:
-            self._session.look(None)
+        for name in viewer.looks:
+            getattr(self._session, name)(None)
 
     def _say_farewell(self) -> None:
         deadline = time.monotonic() + FAREWELL_PATIENCE
@@ -129,7 +129,8 @@ class _Viewer:
 
     def __init__(self, connection: socket.socket, session: SessionView) -> None:
         self.connection = connection
-        self.has_looked = False
+        self.looks: set[str] = set()
+        """What it has asked to see, by the calls; nothing of it must be made for nobody."""
         self._session = session
         self._received = bytearray()
         self._questions: list[Any] = []
@@ -204,7 +205,8 @@ class _Viewer:
     def _call(self, name: str, arguments: tuple[object, ...]) -> None:
         if name not in CALLS or (self._only_reads and name not in HARMLESS_CALLS):
             return
-        self.has_looked = self.has_looked or name == "look"
+        if name in HARMLESS_CALLS:
+            self.looks.add(name)
         getattr(self._session, name)(*arguments)
 
     def _news(self) -> dict[str, object]:

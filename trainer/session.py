@@ -24,6 +24,7 @@ from trainer.env import Env
 from trainer.keeping import CheckpointKeeper, copied
 from trainer.memory import fewer_worlds, shortage
 from trainer.ranks import RankError
+from trainer.robot_watch import RobotWatch
 from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
 from trainer.telemetry import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from trainer.distributed import Group
     from trainer.invariants import InvariantChecker
     from trainer.loop import Trainer
+    from trainer.pose import RobotRequest
     from trainer.trace import Trace, TraceRequest
     from trainer.tracing import Tracer
 
@@ -129,6 +131,7 @@ class Session:
         self._looked_at: TraceRequest | None = None  # set by other threads
         self._answered: TraceRequest | None = None
         self._trace_time = 0.0
+        self._robot = RobotWatch()
         self._gate = StageGate(self._paused, self._woken, self._resumed)
         self._checkpoint_wanted = False
         self._finish_wanted = False
@@ -179,6 +182,7 @@ class Session:
             seq=self._seq,
             position=self._position,
             rollout=self._rollout_view,
+            robot=self._robot.pose,
             pending=self._pending(),
         )
 
@@ -208,6 +212,11 @@ class Session:
         self._looked_at = request
         self._gate.wake()
 
+    def watch_robot(self, request: RobotRequest | None) -> None:
+        """Say which robot a person looks at; nothing is drawn of the worlds where nobody does."""
+        self._robot.request = request
+        self._gate.wake()
+
     # What the loop calls, in the session's thread.
 
     def entering(self, position: Position) -> None:
@@ -228,6 +237,7 @@ class Session:
             self._checker.leaving(position)
         if position.stage is Stage.STORE:
             self._look_at_rollout()
+            self._robot.refresh()
         elif position.stage is Stage.FRESH:
             self._complete_iteration()
         self._gate.passing(position.stage, phase_ends=phase_ends)
@@ -297,6 +307,7 @@ class Session:
         env = self._build_env()
         self._trainer = trainer = Trainer(env, self._config, self, self._group)
         self._checker, self._tracer = InvariantChecker(trainer), Tracer(trainer)
+        self._robot.attach(trainer)
         if self._resume is not None:
             trainer.load_state_dict(self._resume)
             self._resume = None
@@ -446,6 +457,7 @@ class Session:
         assert self._checker is not None
         self._checker.settle()
         self._report_invariants()
+        self._robot.refresh(even_if_recent=True)
         self._publish(
             state=RunState.PAUSED, tensors=self._look_closely(), trace=self._trace(in_full=True)
         )
@@ -456,6 +468,8 @@ class Session:
         asked = self._looked_at
         if asked is not None and asked is not self._answered:
             self._publish(trace=self._trace(in_full=True))
+        if self._robot.refresh(even_if_recent=True):
+            self._seq += 1
 
     def _resumed(self) -> None:
         self._publish(state=RunState.RUNNING, tensors=())

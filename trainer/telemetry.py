@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trainer.pose import RobotPose, RobotRequest
     from trainer.trace import CheckCost, InvariantState, Trace, TraceRequest
 
 Floats: TypeAlias = "NDArray[np.float32]"
@@ -222,6 +223,8 @@ class Snapshot:
     """The tensors of the stage behind which the loop is paused; empty while it runs."""
     trace: Trace | None = None
     """The newest answer to `SessionView.look`."""
+    robot: RobotPose | None = None
+    """The newest answer to `SessionView.watch_robot`."""
     invariants: tuple[InvariantState, ...] = ()
     """What checking the stages has shown; replaced at iterations and pauses."""
     check_cost: CheckCost | None = None
@@ -298,5 +301,12 @@ class SessionView(Protocol):
         """Say what a person looks at, None for nothing. Never blocks; see `Snapshot.trace`.
 
         Answered at once while paused, else between two iterations, a few times a second at most.
+        """
+        ...
+
+    def watch_robot(self, request: RobotRequest | None) -> None:
+        """Say which robot a person looks at, None for none. Never blocks; see `Snapshot.robot`.
+
+        Answered a few times a second while somebody looks; the last who asks is answered.
         """
         ...

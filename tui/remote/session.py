@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer import address
+from trainer.pose import RobotRequest
 from trainer.recording import standing
 from trainer.rundir import RunDir
 from trainer.telemetry import Command, EventLog, Failure, History, RunState, Snapshot
@@ -90,6 +91,10 @@ class RemoteSession:
     def look(self, request: TraceRequest | None) -> None:
         """Say what a person looks at."""
         self._call("look", request)
+
+    def watch_robot(self, request: RobotRequest | None) -> None:
+        """Say which robot a person looks at."""
+        self._call("watch_robot", request)
 
     def note(self, kind: str, text: str) -> None:
         """Keep nothing: the run is another process's."""
