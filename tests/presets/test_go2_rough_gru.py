@@ -25,9 +25,14 @@ SMALL = [
 def test_it_is_go2_rough_but_for_the_networks(device):
     rough, ours = (load(name, device=device).preset for name in ("go2_rough", "go2_rough_gru"))
     assert ours.env == rough.env
-    same = {"actor": rough.trainer.actor, "critic": rough.trainer.critic}
+    same = {
+        "actor": rough.trainer.actor,
+        "critic": rough.trainer.critic,
+        "num_mini_batches": rough.trainer.num_mini_batches,
+    }
     assert ours.trainer.model_copy(update=same) == rough.trainer
     assert ours.trainer.actor.rnn_type == ours.trainer.critic.rnn_type == "gru"
+    assert ours.trainer.num_mini_batches == 4
     assert ours.trainer.recurrent
     assert not rough.trainer.recurrent
 

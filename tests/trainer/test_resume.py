@@ -86,6 +86,19 @@ def test_ten_and_ten_iterations_are_twenty_bit_for_bit(tmp_path):
                 assert ours.tolist() == pytest.approx(theirs.tolist(), nan_ok=True, abs=0)
 
 
+@pytest.mark.parametrize("rnn_type", ["gru", "lstm"])
+def test_memories_go_on_as_if_the_run_had_not_been_ended(rnn_type, tmp_path):
+    network = {"hidden_dims": (8,), "rnn_type": rnn_type, "rnn_hidden_dim": 6}
+    networks = {"actor": ActorConfig(**network), "critic": CriticConfig(**network)}
+    straight = finish(new(tmp_path / "straight", 6, **networks))
+    finish(new(tmp_path / "parts", 3, **networks))
+    parts = finish(resumed(tmp_path / "parts", 6, **networks))
+    state = last_state(parts)
+    assert state["actor_hidden"][0].any()
+    assert_same(last_state(straight), state)
+    assert metrics_of(straight) == metrics_of(parts)
+
+
 def test_stopped_in_the_middle_of_an_iteration_it_goes_on_as_if_it_had_not_been(tmp_path):
     straight = finish(new(tmp_path / "straight"))
     session = new(tmp_path / "parts", save_interval=100)
