@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import mujoco
+import numpy as np
 import pytest
 import torch
+from mujoco.batch import SimulationError
 
 from sim.physics.cpu import CpuPhysics
 from sim.robots import find_robot
@@ -174,3 +176,55 @@ def test_closing_gives_the_threads_back():
     assert running() > before
     physics.close()
     assert running() == before
+
+
+def test_a_reset_world_is_as_a_new_one_its_warm_start_and_clock_included():
+    used, new = go2(3), go2(3)
+    push(used, 40)
+    assert used.sensordata[1].any()
+    used.reset(torch.tensor([1]))
+    new.reset()
+    state, fresh = (physics.state_dict()["state"] for physics in (used, new))
+    assert torch.equal(state[1], fresh[1])
+    assert not torch.equal(state[0], fresh[0])
+    assert not used.sensordata[1].any()
+    used.reset(torch.tensor([0, 2]))
+    for physics in (used, new):
+        push(physics, 20)
+    assert torch.equal(used.qpos, new.qpos)
+    assert torch.equal(used.sensordata, new.sensordata)
+
+
+class Failing:
+    """The engine's batch, in whose second world MuJoCo raises an error at the next tick."""
+
+    def __init__(self, batch):
+        self._batch = batch
+        self.resets = []
+
+    def __getattr__(self, name):
+        return getattr(self._batch, name)
+
+    def step(self, **how):
+        raise SimulationError(np.array([1]), "mj_step: it cannot go on")
+
+    def reset(self, ids, **how):
+        self.resets.append(ids.tolist())
+        self._batch.reset(ids, **how)
+
+
+def test_a_world_in_which_the_engine_failed_is_told_of_once_and_reset_by_the_engine():
+    physics = go2(3)
+    batch = physics._batch
+    physics._batch = failing = Failing(batch)
+    physics.tick(last=True)
+    assert physics.bad_worlds().tolist() == [False, True, False]
+    assert physics.bad_quantity(1) == "engine error"
+    assert not physics.bad_worlds().any()
+    physics.reset(torch.tensor([0]))  # another one first: the failed world still waits for its own
+    physics.reset(torch.tensor([1]))
+    physics.reset(torch.tensor([2]))
+    assert failing.resets == [[0], [1]]
+    physics._batch = batch
+    physics.tick(last=True)
+    assert not physics.bad_worlds().any()
