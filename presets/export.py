@@ -41,6 +41,13 @@ def export(
         PresetError: a package is missing, the file cannot be written, or it does not act as the
             policy does.
     """
+    if (adapter := trained.resolved.preset.env.adapter) is not None:
+        raise PresetError(
+            [
+                f"{trained.folder}: worlds of {adapter} do not say what a robot's controller must "
+                "know; --format rsl_rl writes the policy as it is"
+            ]
+        )
     if file_format == "onnx":
         require("onnx", "export", "--format onnx")
     from trainer.export import ExportError, write_jit, write_onnx

@@ -5,9 +5,11 @@ import torch
 
 from presets.adapters import base_for, build_adapter, parse, require_adapter, run_name
 from presets.build import Device, build_env, new_session
+from presets.export import export
 from presets.loader import load, to_toml
 from presets.problems import PresetError
 from presets.resume import resumed_session
+from presets.trained import find_trained
 
 CPU = Device("cpu")
 MINE = """
@@ -141,6 +143,8 @@ def test_a_run_goes_on_by_the_name_of_its_worlds_and_says_what_is_lost():
     assert session.snapshot().failure is None, session.snapshot().failure
     assert session.run_dir.path.parent == Path("runs/CartPole-v1")
     flags = {"--env": text, "--iterations": 3}
+    with pytest.raises(PresetError, match="--format rsl_rl writes the policy as it is"):
+        export(find_trained("CartPole-v1/latest"), "jit")
     again = resumed_session(base_for(text), "latest", CPU, (), flags)
     assert "worlds of gymnasium:CartPole-v1 cannot be saved: they begin anew" in again._notes
     again.start()

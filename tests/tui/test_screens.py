@@ -208,6 +208,18 @@ def test_a_task_written_as_a_class_says_so_in_place_of_its_terms():
     assert "reward terms" not in text
 
 
+def test_a_preset_with_worlds_of_another_program_names_them_and_no_ticks():
+    preset = Preset.model_validate(
+        {"name": "pole", "env": {"adapter": "gymnasium:CartPole-v1", "num_envs": 8}}
+    )
+    text = str(preset_text(preset, Sizes(0, {}), "cpu", 80))
+    assert "gymnasium:CartPole-v1" in text
+    assert "8 x 24 = 192 transitions" in text
+    assert "ticks" not in text
+    assert "reward terms" not in text
+
+
+
 class Chooser(App[None]):
     def __init__(self):
         super().__init__()

@@ -30,6 +30,11 @@ def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Conten
         device: where this machine would train it.
         width: columns to fold lists of names to.
     """
+    if preset.env.adapter is not None:
+        rows = {**_shapes(preset), "worlds": preset.env.adapter, "device": device}
+        return Content("\n").join(
+            line for label, text in rows.items() for line in _row(label, text, width)
+        )
     rows = {**_shapes(preset), **_time(preset), "device": device, "": ""}
     if preset.env.task is not None:
         rows["task"] = f"{preset.env.task}: a class brings rewards and endings"
