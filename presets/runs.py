@@ -31,7 +31,7 @@ def find_run(name: str, preset: str | None = None, option: str = "") -> Path:
 
     Args:
         name: the run's folder, its name under `runs/<preset>/`, that with the preset before it
-            (`<preset>/<name>`), or "latest".
+            (`<preset>/<name>`), `latest`, or `<preset>/latest`.
         preset: the preset that its name is looked up under; unset: any.
         option: what the name was given with, such as `--resume`; messages begin with it.
 
@@ -39,6 +39,8 @@ def find_run(name: str, preset: str | None = None, option: str = "") -> Path:
         PresetError: there is no such run, or there are several.
     """
     said = f"{option} {name}".strip()
+    if name.endswith(f"/{LATEST}") and not Path(name).exists():
+        preset, name = name.removesuffix(f"/{LATEST}"), LATEST
     if name == LATEST:
         newest = runs(preset)
         if not newest:

@@ -38,6 +38,7 @@ def test_runs_come_the_newest_first():
     [
         ("latest", None, f"runs/other/{THIRD}"),
         ("latest", "tiny", f"runs/tiny/{SECOND}"),
+        ("tiny/latest", None, f"runs/tiny/{SECOND}"),
         (SECOND, None, f"runs/tiny/{SECOND}"),
         (FIRST, "tiny", f"runs/tiny/{FIRST}"),
         (f"other/{FIRST}", None, f"runs/other/{FIRST}"),
@@ -58,6 +59,7 @@ def test_a_run_is_found_by_folder_name_or_latest(name, preset, found):
         (("zzz", "tiny"), f'zzz: no run "zzz"; the newest: {SECOND}'),
         (("zzz", "empty"), 'no run "zzz"; runs/empty holds none'),
         (("latest", "empty"), "latest: runs/empty holds no run"),
+        (("empty/latest",), "empty/latest: runs/empty holds no run"),
         (("runs/notes.txt",), "is a file; give the run's folder"),
         (("runs/tiny",), f"no config.toml; did you mean runs/tiny/{SECOND}?"),
         (("tiny",), f"did you mean runs/tiny/{SECOND}?"),

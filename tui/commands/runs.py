@@ -28,7 +28,7 @@ MARKS = string.ascii_uppercase
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue")
 CHART_HEIGHT = 18
-NARROWEST = 40
+NARROWEST = 20
 WIDE = 100
 """Columns of a chart that goes into a pipe or a file."""
 
