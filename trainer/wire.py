@@ -114,7 +114,7 @@ def _plain(value: object, arrays: list[bytes]) -> object:
             name: _plain(entry, arrays) for name, entry in zip(value._fields, value, strict=True)
         }
         return {"d": _name(type(value)), "f": named}
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [_plain(entry, arrays) for entry in value]
     return _plain_numbers(value, arrays)
 

@@ -50,6 +50,8 @@ log-probabilities differ.
         clip = self._clip_fraction(update, width)
         if height < 3 or width < GUTTER + 10:
             return [clip]
+        if not update.ratio_last.size:
+            return [clip, (Span("ratios are not recorded", Role.MUTED),)]
         below, above = outside(update.ratio_edges, update.ratio_last, low, high)
         guides = (Guide(low), Guide(1.0), Guide(high))
         room, sides = width - GUTTER, self._sides(below, above, low, high, width)
