@@ -279,6 +279,10 @@ class FakeSession:
         self.events = EventLog()
         self.commands: list[Command] = []
         """Everything asked for, in order."""
+        self.requests: list[object] = []
+        """Everything that was looked at, in order."""
+        self.robot_requests: list[object] = []
+        """The same of robots."""
         self.live = live
         for iteration in range(completed):
             self.history.append(iteration, metrics_at(iteration))
@@ -336,6 +340,20 @@ class FakeSession:
             case _:
                 pass
 
+    def look(self, request: object) -> None:
+        """Note the request; while paused answer it at once, else with the next iteration."""
+        self.requests.append(request)
+        if self._snapshot.state is RunState.PAUSED:
+            self._answer()
+
+    def watch_robot(self, request: object) -> None:
+        """Note the request, and answer it with the same pose every time."""
+        self.robot_requests.append(request)
+        if request is not None:
+            from tests.tui.poses import walker
+
+            self._publish(robot=walker(world=request.world))
+
     # --- what a test uses ---------------------------------------------------------------------
 
     def tick(self) -> None:
@@ -368,6 +386,15 @@ class FakeSession:
 
     # --- inside -------------------------------------------------------------------------------
 
+    def _answer(self) -> None:
+        """Tell of what is looked at, from a small trainer that is real."""
+        if self.requests and self.requests[-1] is not None:
+            from tests.tui.traced import answer  # imports torch
+
+            paused = self._snapshot.state is RunState.PAUSED
+            behind = self._snapshot.position.stage if paused else Stage.FRESH
+            self._publish(trace=answer(self.requests[-1], behind, in_full=paused))
+
     def _record(self, seconds: float, kind: str, text: str) -> None:
         """Add an event at a fixed time, so that pictures do not change with the clock."""
         self.events.add(kind, text)
@@ -377,6 +404,7 @@ class FakeSession:
     def _pause(self) -> None:
         stage = self._snapshot.position.stage
         self._publish(state=RunState.PAUSED, pending="", tensors=tensor_summaries(stage, self.info))
+        self._answer()
 
     def _end(self, state: RunState) -> None:
         self._publish(state=state, pending="", tensors=())
@@ -409,6 +437,8 @@ class FakeSession:
             self.history.append(following.iteration, metrics_at(following.iteration))
             completed += 1
         self._publish(position=following, completed_iterations=completed)
+        if following.stage is Stage.FRESH:
+            self._answer()
         if completed >= self.info.num_iterations:
             self._publish(state=RunState.FINISHED)
         return following.stage

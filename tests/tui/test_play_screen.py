@@ -208,7 +208,7 @@ async def test_the_way_is_forgotten_where_another_episode_begins():
             position = np.array([2.0 + 0.1 * k, 1.0, 0.3], np.float32)
             performance.show(pose=walker(position=position, seconds=6.0 + k))
             await settled(pilot)
-        assert len(top._trail) == 5
+        assert len(top.trail) == 5
         performance.show(pose=walker(seconds=0.1))
         await settled(pilot)
-        assert len(top._trail) == 1
+        assert len(top.trail) == 1

@@ -10,6 +10,7 @@ from tui.panels.learning_rate import LearningRatePanel
 from tui.panels.metrics import MetricsPanel, TerminationsPanel
 from tui.panels.ratio import RatioPanel
 from tui.panels.reward_terms import RewardTermsPanel
+from tui.panels.robot import RobotPanel
 from tui.panels.rollout import RolloutPanel
 from tui.panels.stage_strip import StageStrip
 from tui.panels.tensors import TensorLarge, TensorTable
@@ -29,6 +30,7 @@ __all__ = [
     "Panel",
     "RatioPanel",
     "RewardTermsPanel",
+    "RobotPanel",
     "RolloutPanel",
     "ScrollingPanel",
     "StageCard",

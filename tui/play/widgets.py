@@ -7,21 +7,16 @@ from collections import deque
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from tui.draw.numbers import known, plural
 from tui.draw.robot import NO_POSE, legend, readings, side_view, top_view
 from tui.draw.spans import Line, Role, Span, cells, clean
 from tui.draw.tracking import tracking_strips
+from tui.draw.trail import Trail
 from tui.panels.drawing import Drawing
 from tui.play.performance import Frame
 
 HISTORY_SECONDS = 10.0
 """Simulated seconds that the strips show."""
-TRAIL_POINTS = 400
-"""Places of the base that the view from above keeps."""
-TRAIL_STEP = 0.02
-"""m between two of them."""
 
 
 class PlayWidget(Drawing):
@@ -104,18 +99,11 @@ class TopView(PlayWidget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._trail: deque[np.ndarray] = deque(maxlen=TRAIL_POINTS)
-        self._of: tuple[int, float] = (-1, 0.0)
+        self.trail = Trail()
 
     def show(self, frame: Frame) -> None:
         """Draw a new frame, and remember where the robot is."""
-        pose = frame.pose
-        if pose is not None and not pose.is_fixed:
-            if pose.world != self._of[0] or pose.seconds < self._of[1]:
-                self._trail.clear()
-            self._of = (pose.world, pose.seconds)
-            if not self._trail or np.hypot(*(pose.position - self._trail[-1])[:2]) > TRAIL_STEP:
-                self._trail.append(pose.position)
+        self.trail.follow(frame.pose)
         super().show(frame)
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
@@ -123,8 +111,7 @@ class TopView(PlayWidget):
         pose = self.frame.pose
         if pose is None:
             return ()
-        trail = np.stack(self._trail) if self._trail else None
-        return top_view(pose, width, height, self.charset, trail)
+        return top_view(pose, width, height, self.charset, self.trail.points)
 
 
 class Numbers(PlayWidget):

@@ -22,6 +22,7 @@ from tui.panels import (
     Panel,
     RatioPanel,
     RewardTermsPanel,
+    RobotPanel,
     RolloutPanel,
     StageStrip,
     TerminationsPanel,
@@ -60,6 +61,7 @@ class DashboardScreen(SizedScreen):
             "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
         ),
         Binding("t", "trace", "Trace", tooltip="Look into the seven stages, tensor by tensor"),
+        Binding("r", "robot", "Robot", tooltip="Look at one robot of the worlds that train"),
         Binding(
             "c",
             "checkpoint",
@@ -133,6 +135,7 @@ class DashboardScreen(SizedScreen):
             ),
             Container(TimingPanel(id="timing-panel"), id="timing"),
             Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
+            Container(RobotPanel(id="robot-panel"), id="robot"),
             TraceView(self.session, id="trace"),
             FailureView(id="failure"),
         ]
@@ -254,6 +257,14 @@ class DashboardScreen(SizedScreen):
             self._before_trace = self.view
             self._go_to("trace")
 
+    def action_robot(self) -> None:
+        """Look at one robot, or go back to the view before."""
+        if self.view == "robot":
+            self._go_to(self._before_trace)
+        else:
+            self._before_trace = self.view if self.view in VIEWS else self._before_trace
+            self._go_to("robot")
+
     def action_zoom(self) -> None:
         """Fill the screen with the focused panel, or go back."""
         if self.maximized is not None:
@@ -267,7 +278,7 @@ class DashboardScreen(SizedScreen):
         """Leave the zoom, the focus, the trace or the failure, in this order."""
         if self.maximized is not None:
             self.minimize()
-        elif self.view == "trace":
+        elif self.view in ("trace", "robot"):
             self._go_to(self._before_trace)
         elif self.focused is not None:
             self.set_focus(None)
@@ -296,6 +307,11 @@ class DashboardScreen(SizedScreen):
             trace.enter(self.snapshot)
         elif before == "trace":
             trace.leave()
+        robot = self.query_one(RobotPanel)
+        if name == "robot":
+            robot.enter(self.session)
+        elif before == "robot":
+            robot.leave(self.session)
         self.call_after_refresh(self._draw)
 
 

@@ -29,6 +29,8 @@ class ViewBar(Static):
         tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
         if failed:
             tabs["failure"] = "8 Failure"
+        if view == "robot":
+            tabs["robot"] = "r Robot"
         self.update(tab_line(tabs, view, self.size.width))
 
 
