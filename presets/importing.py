@@ -6,7 +6,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from presets.build import Device, build_env, with_drawn_seed
 from presets.columns import action_columns, joint_order, observation_columns
@@ -21,6 +21,9 @@ from trainer.observation_sets import resolve_set
 from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.telemetry import EventLog
 from trainer.threads import let_torch_threads_sleep
+
+if TYPE_CHECKING:
+    from trainer import rsl_rl
 
 Terms = Sequence[tuple[str, int]]
 
@@ -72,7 +75,7 @@ def import_checkpoint(
     except CheckpointError as error:
         raise PresetError([str(error)]) from None
 
-    preset, notes = resolved.preset, []
+    preset, notes = _with_normalizers_as_there(resolved, foreign)
     config, env = preset.trainer, preset.env
     widths = _widths(resolved, device)
     sets = ("actor", "critic") if config.rnd is None else ("actor", "critic", "rnd_state")
@@ -121,6 +124,29 @@ def import_checkpoint(
     }
     folder = _write(run_dir or default_path(preset.name, name), preset, state, path)
     return Imported(folder, foreign.completed_iterations, tuple(notes))
+
+
+def _with_normalizers_as_there(
+    resolved: Resolved, foreign: rsl_rl.Foreign
+) -> tuple[Preset, list[str]]:
+    """The preset with normalised observations where the checkpoint has them, and what that changed.
+
+    Our [cpu] tables normalise where Isaac Lab's tasks do not. What `--set` says stays.
+    """
+    preset, notes = resolved.preset, []
+    for name, weights in (("actor", foreign.actor), ("critic", foreign.critic)):
+        key = f"trainer.{name}.obs_normalization"
+        network = getattr(preset.trainer, name)
+        is_there = "obs_normalizer._mean" in weights
+        if network.obs_normalization == is_there or resolved.origins.get(key) == "--set":
+            continue
+        network = network.model_copy(update={"obs_normalization": is_there})
+        trainer = preset.trainer.model_copy(update={name: network})
+        preset = preset.model_copy(update={"trainer": trainer})
+        value = str(is_there).lower()
+        origin = resolved.origins[key]
+        notes.append(f"{key} = {value}, as in the checkpoint; {origin} says otherwise")
+    return preset, notes
 
 
 def _widths(resolved: Resolved, device: Device) -> dict[str, Terms]:

@@ -77,6 +77,29 @@ def test_an_import_is_a_run_with_the_networks_rate_and_count(tmp_path):
     assert "7 iterations of RSL-RL from model_6.pt" in (tmp_path / "run/events.jsonl").read_text()
 
 
+@pytest.mark.parametrize("normalised", ["true", "false"])
+def test_observations_are_normalised_if_they_were(normalised, tmp_path):
+    sets = [f"trainer.{name}.obs_normalization={normalised}" for name in ("actor", "critic")]
+    other = [
+        text.replace(normalised, {"true": "false", "false": "true"}[normalised]) for text in sets
+    ]
+    write_foreign(tmp_path / "model.pt", settings=sets)
+    preset = tmp_path / "other.toml"
+    lines = "".join(f"{text}\n" for text in other)
+    preset.write_text(f'extends = "go2_flat"\n[cpu]\n{lines}')
+    resolved = load(str(preset), SETTINGS)
+    imported = import_checkpoint(tmp_path / "model.pt", resolved, CPU, tmp_path / "run")
+    told = f"trainer.actor.obs_normalization = {normalised}, as in the checkpoint; {preset} [cpu] says "
+    assert imported.notes[0].startswith(told)
+    again = load(str(tmp_path / "run" / "config.toml")).preset.trainer
+    assert again.actor.obs_normalization is (normalised == "true")
+
+    with pytest.raises(PresetError, match=f"import with --set {sets[0]}"):
+        import_checkpoint(
+            tmp_path / "model.pt", load("go2_flat", [*SETTINGS, *other]), CPU, tmp_path / "more"
+        )
+
+
 def test_a_seed_is_drawn_where_the_preset_has_none(tmp_path):
     write_foreign(tmp_path / "model.pt")
     import_checkpoint(tmp_path / "model.pt", load("go2_flat"), CPU, tmp_path / "run")
