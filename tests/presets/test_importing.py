@@ -89,8 +89,10 @@ def test_observations_are_normalised_if_they_were(normalised, tmp_path):
     preset.write_text(f'extends = "go2_flat"\n[cpu]\n{lines}')
     resolved = load(str(preset), SETTINGS)
     imported = import_checkpoint(tmp_path / "model.pt", resolved, CPU, tmp_path / "run")
-    told = f"trainer.actor.obs_normalization = {normalised}, as in the checkpoint; {preset} [cpu] says "
-    assert imported.notes[0].startswith(told)
+    assert imported.notes[0] == (
+        f"trainer.actor.obs_normalization = {normalised}, as in the checkpoint; "
+        f"{preset} [cpu] says otherwise"
+    )
     again = load(str(tmp_path / "run" / "config.toml")).preset.trainer
     assert again.actor.obs_normalization is (normalised == "true")
 
