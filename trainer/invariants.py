@@ -73,7 +73,7 @@ def _sum_of_words(tensor: Tensor) -> Tensor:
 
 def parameters_fingerprint(*networks: nn.Module, buffers: bool = False) -> Tensor:
     """`fingerprint` of all parameters, and if asked of the buffers; one pass over one copy."""
-    tensors = [parameter for network in networks for parameter in network.parameters()]
+    tensors: list[Tensor] = [p for network in networks for p in network.parameters()]
     if buffers:
         tensors += [buffer for network in networks for buffer in network.buffers()]
     alike = [t.detach().flatten() for t in tensors if t.dtype is torch.float32]

@@ -170,18 +170,17 @@ def _described(tensor: TensorSummary, width: int) -> list[Line]:
 
 
 def _bad(tensor: TensorSummary) -> list[Line]:
+    """Where the first entry stands that is not finite, and what it belongs to, in two lines."""
     where = ", ".join(map(str, tensor.bad_index))
-    letters = tensor.symbols.strip("[]").replace("O_", "o_").split(",")
+    letters = tensor.symbols.strip("[]").split(",")
     named = ", ".join(
         f"{letter.lower() if letter in 'TNBM' else 'column'} {index}"
         for letter, index in zip(letters, tensor.bad_index, strict=False)
     )
-    belongs = f" belongs to {tensor.bad_name}" if tensor.bad_name else ""
+    belongs = f" is {clean(tensor.bad_name)}" if tensor.bad_name else ""
     return [
-        (
-            Span(f"!! {tensor.nan} NaN, {tensor.inf} Inf, first at [{where}]", Role.ERROR),
-            Span(f": {named}{belongs}", Role.ERROR),
-        )
+        (Span(f"!! {tensor.nan} NaN, {tensor.inf} Inf, first at [{where}]", Role.ERROR),),
+        (Span(f"   {named}{belongs}", Role.ERROR),),
     ]
 
 

@@ -277,24 +277,23 @@ def tab_texts(
 
     Args:
         stage: the one on show, in brackets that stand in the gaps beside it.
-        current: the one where the loop is, marked with ">".
+        current: the one where the loop is, with ">" behind its number.
         ticks: a verdict for each.
         width: cells there are.
         charset: what the font can show.
     """
-    wide = width >= 110
-    labels = [f"{each.value} {each.label}" for each in Stage]
-    if sum(len(label) + 2 for label in labels) + 2 > width:
+    labels = [f"{each.value}{'>' if each is current else ' '}{each.label}" for each in Stage]
+    gap = " " if sum(map(len, labels)) + 5 * len(labels) + 1 <= width else ""
+    if sum(map(len, labels)) + 2 * len(labels) + 1 > width:
         labels = [
             label if each is stage else label[:1] for each, label in zip(Stage, labels, strict=True)
         ]
-    spans: list[Span] = []
+    spans = [Span("[" if stage is Stage.OBSERVE else " ", Role.STRONG)]
     for each, label, verdict in zip(Stage, labels, ticks, strict=True):
-        opening = "[" if each is stage else (">" if each is current else " ")
-        closing = "]" if each is stage else ""
         role = Role.CURRENT if each is stage else Role.TEXT
-        spans += [Span(opening, Role.STRONG), Span(label, role)]
-        spans += [Span(" ")] if wide else []
-        spans += [tick(verdict, charset), Span(closing, Role.STRONG)]
-        spans += [Span("  " if wide else "")]
+        spans += [Span(label, role), Span(gap), tick(verdict, charset)]
+        closing = "]" if each is stage else ("[" if each + 1 == stage and not gap else " ")
+        spans.append(Span(closing, Role.STRONG))
+        if gap:
+            spans += [Span(gap), Span("[" if each + 1 == stage else " ", Role.STRONG)]
     return tuple(span for span in spans if span.text)
