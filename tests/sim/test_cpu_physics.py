@@ -228,3 +228,35 @@ def test_a_world_in_which_the_engine_failed_is_told_of_once_and_reset_by_the_eng
     physics._batch = batch
     physics.tick(last=True)
     assert not physics.bad_worlds().any()
+
+
+PUCK = """
+<mujoco>
+  <option timestep="0.005"/>
+  <worldbody>
+    <geom type="plane" size="0 0 1"/>
+    <body pos="0 0 0.05"><freejoint/><geom type="box" size="0.1 0.1 0.05" priority="1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_worlds_of_different_friction_slide_apart_and_may_be_given_new_friction_at_a_reset():
+    physics = CpuPhysics(mujoco.MjModel.from_xml_string(PUCK), 3)
+    friction = physics.model_field("geom_friction")
+
+    def slide(*coefficients):
+        physics.reset(torch.arange(3))
+        friction[:, 1, 0] = torch.tensor(coefficients, dtype=torch.float64)
+        physics.model_changed()
+        physics.qvel[:, 0] = 2.0
+        for _ in range(200):
+            physics.tick(last=False)
+        return physics.qpos[:, 0].tolist()
+
+    first = slide(0.01, 2.0, 0.01)
+    assert first[0] == pytest.approx(2.0 - 0.01 * 9.81 / 2, rel=0.02)  # v t - mu g t^2 / 2
+    assert first[0] > 5 * first[1]
+    second = slide(2.0, 2.0, 0.01)
+    assert second[0] == first[1]
+    assert second[2] == first[2]

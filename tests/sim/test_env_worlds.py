@@ -239,3 +239,21 @@ def test_the_cartpole_falls_over_and_leaves_its_bounds_under_a_constant_push():
         assert (feedback.reward <= 1 / 60).all()
     assert (lasted > 0).all()
     env.close()
+
+
+def test_every_model_field_that_the_go2s_events_write_has_a_row_a_world_on_either_engine():
+    """A field of one world's size would be written out of bounds, or shared, at thousands."""
+    from sim.physics.gpu import CONSTANTS, WITHOUT_CONSTANTS
+
+    env = preset_env(num_envs=64)
+    fields = env.scene.physics.state_dict()["fields"]
+    assert set(fields) == {"geom_friction", "body_mass", "body_inertia", "body_ipos"}
+    for name, values in fields.items():
+        assert len(values) == 64, name
+        varied = (values != values[0]).any()
+        # the range of the friction is a single number
+        assert varied == (name != "geom_friction"), name
+    # what follows from a mass is expanded with it there; friction has nothing that follows
+    assert "geom_friction" in WITHOUT_CONSTANTS
+    assert {"body_subtreemass", "body_invweight0", "dof_invweight0"} <= set(CONSTANTS)
+    env.close()
