@@ -21,7 +21,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
@@ -31,7 +30,7 @@ from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
 from tui.launcher import Launcher
-from tui.painting import PaintingApp
+from tui.lending import LendingApp
 from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class RunnableSession(detached.DetachableSession, Protocol):
         ...
 
 
-class DashboardApp(PaintingApp[int]):
+class DashboardApp(LendingApp):
     """Shows a session, or first a menu to choose one; its result is the exit code.
 
     Args:
@@ -103,13 +102,12 @@ class DashboardApp(PaintingApp[int]):
         fps: float = 4.0,
         launcher: Launcher | None = None,
     ) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        super().__init__(launcher)
         self.session: RunnableSession | None = None
         self.gave_up = False
         """Whether the session was left behind, still busy."""
         self.departure: Departure | None = None
         """Why there is no screen any more, though the session goes on."""
-        self.launcher = launcher
         self.serving = ExitStack()
         """Holds the session open to other terminals; outlives the screen."""
         self.charset = default_charset()
@@ -123,8 +121,6 @@ class DashboardApp(PaintingApp[int]):
         self._last_seq = -1
         self._sign_of_life = 0.0
         self._leaving = False
-        self._terminal_is_lent = False
-        self._was_behind_others = False
         self._has_hung_up = False
         self._signal_code = 0
         self._signal_time = 0.0
@@ -197,7 +193,7 @@ class DashboardApp(PaintingApp[int]):
 
     def _look(self) -> None:
         """Show the newest snapshot if there is a newer one, and leave when it is time."""
-        self._look_at_terminal()
+        self.look_at_terminal()
         if self.session is None or self._dashboard is None:
             return
         snapshot = self.session.snapshot()
@@ -206,9 +202,9 @@ class DashboardApp(PaintingApp[int]):
             self._sign_of_life = time.monotonic()
         if self._leaving:
             self._leave_if_over(snapshot)
-        if self._terminal_is_lent or not self._dashboard.is_mounted:
+        if self.terminal_is_lent or not self._dashboard.is_mounted:
             return
-        if snapshot.seq != self._shown_seq and self._is_ready():
+        if snapshot.seq != self._shown_seq and self.terminal_is_ready:
             self._shown_seq = snapshot.seq
             self._send_output_to_log(snapshot)
             self._dashboard.show(snapshot)
@@ -248,16 +244,6 @@ class DashboardApp(PaintingApp[int]):
         self.departure = why
         self.exit(0)
 
-    def action_lend_terminal(self) -> None:
-        """Give the terminal to the shell until `fg`; the training goes on meanwhile."""
-        driver = self._terminal
-        if driver is None or self.launcher is None:
-            self.notify("ctrl+z is off: it would stop the training too. Use tmux to look away.")
-        elif not self._terminal_is_lent:
-            self._terminal_is_lent = True
-            driver.suspend()
-            self.launcher.give_back()
-
     def leave(self, command: Command | None) -> None:
         """Give the session its last command and leave when it is over; None stays."""
         if command is None or self.session is None:
@@ -280,11 +266,6 @@ class DashboardApp(PaintingApp[int]):
 
     # Signals, and terminals that go away.
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Paint all of the terminal: it may have moved what it showed."""
-        if self._picture is not None:
-            self._picture.forget()
-
     def _listen_to_signals(self) -> None:
         if self._terminal is None:
             return
@@ -294,7 +275,7 @@ class DashboardApp(PaintingApp[int]):
         # Not the loop's: it would put back the default, which kills, while the screen is left.
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             signal.signal(signal.SIGHUP, self._on_hangup)
-        loop.add_signal_handler(signal.SIGCONT, self._take_terminal)
+        loop.add_signal_handler(signal.SIGCONT, self.take_terminal)
         if self.launcher is not None:
             loop.add_signal_handler(signal.SIGTSTP, self.action_lend_terminal)
 
@@ -315,7 +296,12 @@ class DashboardApp(PaintingApp[int]):
     def _on_hangup(self, number: int, frame: FrameType | None) -> None:
         self._has_hung_up = True  # seen at the next look
 
-    def _lose_terminal(self) -> None:
+    @property
+    def has_lost_terminal(self) -> bool:
+        """Whether the terminal has hung up, by a signal or without one."""
+        return self._has_hung_up or super().has_lost_terminal
+
+    def lose_terminal(self) -> None:
         """Go on without a terminal; without a session there is nothing to go on with."""
         if self._terminal is not None:
             self._terminal.end_input()
@@ -328,42 +314,6 @@ class DashboardApp(PaintingApp[int]):
             self.exit(self.exit_code)
         else:
             self._depart(Departure.LOST)
-
-    def _take_terminal(self) -> None:
-        """Show the screen again, if the shell has lent the terminal back."""
-        driver = self._terminal
-        if driver is None or driver.is_behind_others:
-            return
-        if not self._terminal_is_lent:  # all of the process was stopped
-            driver.suspend()
-        self._terminal_is_lent = False
-        driver.reenter()
-        self.paint_all()
-
-    def _look_at_terminal(self) -> None:
-        driver = self._terminal
-        if driver is None or self.departure is not None:
-            return
-        launcher_gone = self.launcher is not None and self.launcher.is_gone
-        if self._has_hung_up or launcher_gone or driver.is_gone:
-            self._lose_terminal()
-        elif self._terminal_is_lent:
-            self._look_for_the_foreground(driver)
-        elif driver.is_behind_others:  # the launcher was stopped, and a shell took the terminal
-            self._terminal_is_lent = True
-            self._was_behind_others = True
-            driver.suspend()
-
-    def _look_for_the_foreground(self, driver: TerminalDriver) -> None:
-        """Come back when a job that went on in the background is brought to the front."""
-        if driver.is_behind_others:
-            self._was_behind_others = True
-        elif self._was_behind_others:
-            self._was_behind_others = False
-            self._take_terminal()
-
-    def _is_ready(self) -> bool:
-        return self._terminal is None or self._terminal.is_ready
 
     def _send_output_to_log(self, snapshot: Snapshot) -> None:
         if self._terminal is not None and snapshot.info is not None:

@@ -53,7 +53,7 @@ def test_a_terminal_that_closes_leaves_the_training_alone(toy):
 
 
 def test_a_hang_up_signal_alone_gives_the_screen_back_and_the_exit_code_is_the_runs(toy):
-    terminal = toy.train(iterations=80)
+    terminal = toy.train(iterations=40)
     terminal.wait_until(lambda: iterations(terminal) >= 3, 120, "iterations")
     terminal.kill(signal.SIGHUP)
     terminal.kill(signal.SIGHUP)  # shells send it as well as the kernel
@@ -63,7 +63,7 @@ def test_a_hang_up_signal_alone_gives_the_screen_back_and_the_exit_code_is_the_r
     terminal.wait_for("training goes on as process")
     assert terminal.wait_for_end(90) == 0
     assert toy.status["state"] == "finished"
-    assert toy.status["completed_iterations"] == 80
+    assert toy.status["completed_iterations"] == 40
 
 
 def test_a_shell_gets_its_terminal_back_with_ctrl_z_and_with_d(toy):
@@ -99,9 +99,9 @@ def test_a_shell_gets_its_terminal_back_with_ctrl_z_and_with_d(toy):
 
 
 def test_a_launcher_that_is_killed_is_a_lost_terminal(toy):
-    terminal = toy.train(iterations=60)
+    terminal = toy.train(iterations=30)
     terminal.wait_until(lambda: iterations(terminal) >= 2, 120, "iterations")
     terminal.kill(signal.SIGKILL)
     wait_until(lambda: toy.events("terminal"), 20, "an event that tells of it")
     wait_until(lambda: toy.status["state"] == "finished", 60, "the end")
-    assert toy.status["completed_iterations"] == 60
+    assert toy.status["completed_iterations"] == 30

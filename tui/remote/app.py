@@ -68,7 +68,7 @@ class WatchApp(DashboardApp):
         self._signal_code = self._signal_code or 128 + number
         self.exit(self.exit_code)
 
-    def _lose_terminal(self) -> None:
+    def lose_terminal(self) -> None:
         """Leave: there is nobody to show anything to."""
         if self._terminal is not None:
             self._terminal.end_input()
