@@ -44,10 +44,11 @@ class WandbProcess:
         self._preset = preset
         self._record = record
         self._process: subprocess.Popen[str] | None = None
-        self._answered = threading.Event()
+        self._patience = threading.Timer(ANSWER_TIME, self._tell_of_silence)
+        self._patience.daemon = True
 
     def open(self) -> None:
-        """Start the process, and tell of its answer."""
+        """Start the process. What it answers is told when it comes; rows need not wait for it."""
         log = (self._folder / "log.txt").open("a", encoding="utf-8")
         with log:
             self._process = subprocess.Popen(
@@ -76,8 +77,7 @@ class WandbProcess:
                 "id": run_id(f"{self._preset}-{run.name}"),
             }
         )
-        if not self._answered.wait(ANSWER_TIME):
-            self._record("alert", f"W&B has not answered for {ANSWER_TIME:.0f} s; training goes on")
+        self._patience.start()
 
     def write(self, row: IterationRow) -> None:
         """Pass on the metrics of one iteration."""
@@ -98,7 +98,7 @@ class WandbProcess:
             self._process.wait(FINISH_TIME)
         except subprocess.TimeoutExpired:
             number = self._process.pid
-            self._record("alert", f"W&B still uploads; process {number} ends when that is done")
+            self._record("alert", f"W&B has not finished; process {number} ends when it has")
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None
@@ -113,9 +113,12 @@ class WandbProcess:
     def _listen(self, answers: IO[str]) -> None:
         """Record what the process says, a line each."""
         for line in answers:
+            self._patience.cancel()
             self._record("alert", line.strip())
-            self._answered.set()
-        self._answered.set()
+        self._patience.cancel()
+
+    def _tell_of_silence(self) -> None:
+        self._record("alert", f"W&B has not answered for {ANSWER_TIME:.0f} s; training goes on")
 
 
 def run_id(name: str) -> str:
