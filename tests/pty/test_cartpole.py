@@ -64,7 +64,8 @@ def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_p
     assert step(terminal, "p") == "store"  # the whole collection
     terminal.wait_for("PAUSED behind store", timeout=20)
     terminal.send("t")
-    terminal.wait_for("tensors behind store", timeout=20)
+    terminal.wait_for("behind store", timeout=20)
+    terminal.wait_for("rollout.actions", timeout=20)
     assert "[T,N,O_policy]" in terminal.text
     assert "2×8×4" in terminal.text
     terminal.send("1 ")

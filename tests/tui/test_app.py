@@ -145,15 +145,6 @@ async def test_only_panels_that_can_be_seen_are_shown_a_snapshot(session):
         assert hidden.snapshot.seq == session.snapshot().seq
 
 
-async def test_t_shows_the_tensors_and_t_goes_back(session):
-    app, running = open_app(session)
-    async with running as pilot:
-        await pilot.press("3", "t")
-        assert app.screen.view == "tensors"
-        await pilot.press("t")
-        assert app.screen.view == "update"
-
-
 async def test_an_unchanged_snapshot_draws_nothing(session, monkeypatch):
     drawn = []
     original = DashboardScreen.show

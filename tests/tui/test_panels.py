@@ -11,9 +11,10 @@ import pytest
 from textual.app import App
 from textual.css.query import NoMatches
 
-from tests.tui.fake_session import FakeSession, metrics_at, run_info, tensor_summaries
+from tests.tui.fake_session import FakeSession, metrics_at, run_info
 from trainer.stages import Stage
 from trainer.telemetry import Command, History, RunState, Snapshot
+from trainer.trace import TraceRequest
 from tui import panels
 from tui.draw.spans import Charset, plain
 from tui.panels.health import signs
@@ -478,7 +479,7 @@ async def test_timing_is_a_tree_of_phases_and_stages():
     assert sum(int(line.split("%")[0].split()[-1]) for line in text if "collect " in line or "learn " in line) == 100  # fmt: skip # noqa: E501
 
 
-# --- events, tensors --------------------------------------------------------------------------
+# --- events, scrolling ------------------------------------------------------------------------
 
 
 async def test_events_come_newest_first_and_are_kept_once():
@@ -495,40 +496,21 @@ async def test_events_come_newest_first_and_are_kept_once():
         assert "model_312.pt saved" in plain(app.panel._lines[0])
 
 
-async def test_broken_tensors_come_first_and_are_marked():
-    session = FakeSession(paused=True, stage=Stage.TARGETS)
-    session.publish(tensors=tensor_summaries(Stage.TARGETS, session.info, broken=True))
-    text = await shown(panels.TensorTable, session, (160, 14))
-    assert "tensors behind targets" in text[0]
-    assert text[1].split()[1:] == [
-        "name", "symbols", "shape", "dtype", "device", "min", "mean", "max", "std", "NaN", "Inf",
-        "size", "│",
-    ]  # fmt: skip
-    first = text[2].split()
-    assert first[1:6] == ["!!", "actions", "[T,N,A]", "24×512×12", "float32"]
-    assert first[-5:-3] == ["3", "1"]
-    assert "!!" not in "".join(text[3:])
-
-
-async def test_a_running_session_asks_for_a_pause_to_list_tensors():
-    text = await shown(panels.TensorTable, FakeSession(), (80, 6))
-    assert "pause to list the tensors" in text[1]
-
-
 async def test_rows_that_do_not_fit_scroll():
-    session = FakeSession(paused=True, stage=Stage.TARGETS)
-    app = Stage1(panels.TensorTable)
+    session = FakeSession(paused=True, stage=Stage.TARGETS, step=24)
+    session.look(TraceRequest(Stage.TARGETS))
+    app = Stage1(panels.NumbersPanel)
     async with app.run_test(size=(100, 6)) as pilot:
+        app.panel.state.stage = Stage.TARGETS
         app.panel.show(session.snapshot(), session)
         await pilot.pause()
-        assert "5 below" in str(app.panel.border_subtitle)
+        assert "26 below" in str(app.panel.border_subtitle)
         await pilot.press("down", "down")
-        assert "2 above · 3 below" in str(app.panel.border_subtitle)
-        assert plain(app.panel._lines[0]).split()[0] == "name"
+        assert "2 above · 24 below" in str(app.panel.border_subtitle)
         await pilot.press("end")
-        assert "returns" in plain(app.panel._lines[3])
+        assert "V(obs_T)" in plain(app.panel._lines[3])
         await pilot.press("up", "home")
-        assert "observations" in plain(app.panel._lines[1])
+        assert plain(app.panel._lines[0]).startswith("δ_23 = ")
 
 
 async def test_panels_are_found_by_the_id_they_are_given():

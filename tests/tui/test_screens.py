@@ -219,7 +219,6 @@ def test_a_preset_with_worlds_of_another_program_names_them_and_no_ticks():
     assert "reward terms" not in text
 
 
-
 class Chooser(App[None]):
     def __init__(self):
         super().__init__()
@@ -254,7 +253,7 @@ RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
     [
         (Snapshot(progress="importing torch"), "overview", False, "starting: importing torch"),
         (replace(RUNNING, pending="pauses soon"), "overview", False, "pauses soon"),
-        (RUNNING, "tensors", False, "enter pauses it"),
+        (RUNNING, "trace", False, "space pauses"),
         (RUNNING, "overview", False, "no GPU found"),
         (RUNNING, "overview", True, "Stopping…"),
         (replace(RUNNING, state=RunState.PAUSED), "overview", False, "PAUSED behind observe"),

@@ -100,7 +100,7 @@ async def test_every_stage_shows_words_checks_numbers_and_tensors(size):
             assert "world n 0 of 64" in text
     for stage, words in {
         Stage.OBSERVE: "obs.policy[0]",
-        Stage.ACT_STEP: "log π(a) = -0.5 ×",
+        Stage.ACT_STEP: "log π(a) = -0.5×",
         Stage.STORE: "cursor t = 24",
         Stage.TARGETS: "δ_23 = ",
         Stage.SAMPLE: "t N + n = 23 × 64 + 0 = 1472",

@@ -124,7 +124,7 @@ def act_step_numbers(numbers: ActStepNumbers, request: TraceRequest, width: int)
         ),
         equation(
             "log π(a)",
-            f"-0.5 × {signed(squares)} - ({signed(logs)}) - {signed(constant)}",
+            f"-0.5×{signed(squares)} - ({signed(logs)}) - {signed(constant)}",
             signed(log_prob),
         ),
         (

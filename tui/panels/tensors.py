@@ -289,6 +289,10 @@ The arrows move the cursor by a cell of the map, shift and the arrows by one ent
 turn through the columns of the last axis (at first the root mean square over all of them). Beside
 the map: the histogram of all entries, the entries along the last axis at the cursor by name, and
 the line downward through the cursor. `!` goes to the first entry that is not finite, esc closes.
+
+**Healthy:** a map without stripes. Dark or bright columns over all steps are worlds that differ
+from the others; rows over all worlds are steps in which all do the same; a single bright cell far
+from the rest of the histogram is an outlier: look which world and which term it is.
 """
 
     def __init__(

@@ -88,6 +88,8 @@ must hold whatever is trained. They are checked in every iteration, in the runni
   the whole run, and stands in the log;
 - `·` not checked yet.
 
+**Healthy:** a tick at each.
+
 **If one is broken**, the numbers of that iteration are not PPO's. After a change to the program,
 look there first. Otherwise keep the run's folder and report it.
 
@@ -181,6 +183,9 @@ come from the end of an iteration, a few times a second at most.
 - **optimize**: the loss added up, the transition's ratio and whether the clip binds, what the KL
   did to the rate, all ratios between the lines at 1 ± ε.
 - **fresh**: what stays.
+
+**Healthy:** both sides of every equation agree; the ratio of the first mini-batch is 1; the KL
+stays between half and twice the desired one; few ratios lie beyond 1 ± ε.
 """
 
     def __init__(
