@@ -17,7 +17,7 @@ from tui.panels.base import Panel
 
 NUMBERS_WIDTH = 34
 """Cells of the numbers beside the picture."""
-WIDE = 110
+WIDE = 150
 """Cells from which both views and the numbers stand side by side."""
 LEAST_TOP_VIEW = 6
 """Lines below which the view from above is left out."""
@@ -48,11 +48,11 @@ a body that leans on one knee, are rewards that were met in a way nobody meant.
 """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "choose('worst')", "Worst", tooltip="Look at the world that does worst"),
-        Binding("b", "choose('best')", "Best", tooltip="Look at the world that does best"),
-        Binding("n", "next(1)", "Next world", tooltip="Look at the next world"),
-        Binding("N", "next(-1)", "World before", show=False),
-        Binding("f", "follow", "Follow", tooltip="Stay with the world on show"),
+        Binding("w", "choose('worst')", show=False, tooltip="Robot: the world that does worst"),
+        Binding("b", "choose('best')", show=False, tooltip="Robot: the world that does best"),
+        Binding("n", "next(1)", show=False, tooltip="Robot: the next world"),
+        Binding("N", "next(-1)", show=False, tooltip="Robot: the world before"),
+        Binding("f", "follow", show=False, tooltip="Robot: stay with the world on show"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -97,7 +97,10 @@ a body that leans on one knee, are rewards that were met in a way nobody meant.
             return [(Span("no worlds yet" if starting else NO_POSE, Role.MUTED),)]
         info = self.snapshot.info
         of = f" of {info.num_envs}" if info is not None else ""
-        self.caption(title=f"{self.TITLE} · world {pose.world}{of}", subtitle=_why(self.request))
+        keys = "w worst  b best  n next  f follow"
+        self.caption(
+            title=f"{self.TITLE} · world {pose.world}{of} · {_why(self.request)}", subtitle=keys
+        )
         return self._picture(pose, width, height)
 
     def _picture(self, pose: RobotPose, width: int, height: int) -> list[Line]:
@@ -106,20 +109,19 @@ a body that leans on one knee, are rewards that were met in a way nobody meant.
             numbers.insert(1 + len(pose.quantities), legend(self.charset))
         if width < 2 * NUMBERS_WIDTH:
             return side_view(pose, width, height, self.charset)
-        right = block(numbers, NUMBERS_WIDTH, height)
-        room = width - NUMBERS_WIDTH - 1
-        if not has_top_view(pose):
-            return beside(side_view(pose, room, height, self.charset), right, gap=1)
-        trail = self._trail.points
-        if width >= WIDE:
+        trail = self._trail.points if has_top_view(pose) else None
+        if has_top_view(pose) and width >= WIDE:
+            room = width - NUMBERS_WIDTH - 2
             side = side_view(pose, room * 3 // 5, height, self.charset)
-            top = top_view(pose, room - room * 3 // 5 - 1, height, self.charset, trail)
-            return beside(beside(side, top, gap=1), right, gap=1)
-        left = height - len(numbers)
-        if left >= LEAST_TOP_VIEW:
-            top = top_view(pose, NUMBERS_WIDTH, left, self.charset, trail)
-            right = [*top, *block(numbers, NUMBERS_WIDTH, len(numbers))]
-        return beside(side_view(pose, room, height, self.charset), right, gap=1)
+            top = top_view(pose, room - room * 3 // 5, height, self.charset, trail)
+            both = beside(side, top, gap=1)
+            return beside(both, block(numbers, NUMBERS_WIDTH, height), gap=1)
+        column = max(NUMBERS_WIDTH, width * 2 // 5) if has_top_view(pose) else NUMBERS_WIDTH
+        right, left = block(numbers, column, height), height - len(numbers)
+        if has_top_view(pose) and left >= LEAST_TOP_VIEW:
+            top = top_view(pose, column, left, self.charset, trail)
+            right = [*top, *block(numbers, column, len(numbers))]
+        return beside(side_view(pose, width - column - 1, height, self.charset), right, gap=1)
 
     # Keys.
 
@@ -152,4 +154,4 @@ def _why(request: RobotRequest) -> str:
     """Say why this world is on show."""
     if request.choice is Choice.CHOSEN:
         return "chosen"
-    return f"the {request.choice} now, until its episode ends"
+    return f"the {request.choice}"

@@ -61,7 +61,7 @@ class DashboardScreen(SizedScreen):
             "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
         ),
         Binding("t", "trace", "Trace", tooltip="Look into the seven stages, tensor by tensor"),
-        Binding("r", "robot", "Robot", tooltip="Look at one robot of the worlds that train"),
+        Binding("r", "robot", "Robot", show=False, tooltip="Look at one robot while it trains"),
         Binding(
             "c",
             "checkpoint",

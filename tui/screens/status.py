@@ -27,10 +27,9 @@ class ViewBar(Static):
             return
         self._shown = shown
         tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
+        tabs["robot"] = "r Robot"
         if failed:
             tabs["failure"] = "8 Failure"
-        if view == "robot":
-            tabs["robot"] = "r Robot"
         self.update(tab_line(tabs, view, self.size.width))
 
 
