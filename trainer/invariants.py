@@ -1,27 +1,26 @@
 """The invariants of the seven stages, checked while the run goes on.
 
 A check reads and never writes, draws no random number and does not wait for the device: what it
-finds stays there as a few numbers, which `InvariantChecker.settle` reads together once an
-iteration. Bits are compared as sums of integers, which change with every bit that changes.
+finds stays there as a few numbers, which `trainer.checker` reads together once an iteration.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from trainer.distributions import log_prob
+from trainer.fingerprints import fingerprint, parameters_fingerprint
 from trainer.loop import Trainer
 from trainer.mini_batches import MiniBatches, ShuffledRows, WorldBlocks
 from trainer.stages import Stage
 from trainer.telemetry import Position
-from trainer.trace import CheckCost, InvariantState, Verdict
+from trainer.trace import InvariantState, Verdict
 
 RATIO_TOLERANCE = 1e-2
 """How far a ratio may lie from 1 before the first step: what rounding makes of float32 sums."""
@@ -29,8 +28,6 @@ KL_TOLERANCE = 1e-5
 """The same for the mean KL; in units of std a mean has then moved by less than a thousandth."""
 RETURN_TOLERANCE = 1e-4
 """Relative to the largest return: float32 against float64 over a whole rollout."""
-MAX_WORDS = 1 << 17
-"""Of a larger tensor only evenly spaced rows are summed, about this many entries."""
 
 Judge = Callable[[Sequence[float]], str]
 """From the numbers read to what is wrong with them; empty where nothing is."""
@@ -52,33 +49,6 @@ class Pair(NamedTuple):
     now: Tensor
     detail: str
     iteration: int
-
-
-_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-
-@torch.no_grad()
-def fingerprint(*tensors: Tensor) -> Tensor:
-    """Add up the bits of tensors as integers, [] int64; equal tensors have equal sums."""
-    sums = [_sum_of_words(tensor) for tensor in tensors]
-    return torch.stack(sums).sum() if len(sums) > 1 else sums[0]
-
-
-def _sum_of_words(tensor: Tensor) -> Tensor:
-    stride = tensor.numel() // MAX_WORDS
-    if stride > 1:
-        tensor = tensor.flatten(0, -2)[::stride] if tensor.ndim > 1 else tensor[::stride]
-    return tensor.detach().view(_WORDS[tensor.element_size()]).sum(dtype=torch.int64)
-
-
-def parameters_fingerprint(*networks: nn.Module, buffers: bool = False) -> Tensor:
-    """`fingerprint` of all parameters, and if asked of the buffers; one pass over one copy."""
-    tensors: list[Tensor] = [p for network in networks for p in network.parameters()]
-    if buffers:
-        tensors += [buffer for network in networks for buffer in network.buffers()]
-    alike = [t.detach().flatten() for t in tensors if t.dtype is torch.float32]
-    others = [t.detach() for t in tensors if t.dtype is not torch.float32]
-    return fingerprint(torch.cat(alike), *others) if alike else fingerprint(*others)
 
 
 class Invariant:
@@ -567,117 +537,3 @@ INVARIANTS: tuple[type[Invariant], ...] = (
     StaysInFresh,
 )
 """In the order of the stages."""
-
-Hook = Callable[[Trainer, Position], None]
-
-
-class InvariantChecker:
-    """All invariants of one trainer; told of every stage boundary.
-
-    Iterations may be so short that checking each of them would be felt: then only every so many is
-    checked, together with the first row of the one behind it.
-
-    Args:
-        trainer: whose stages to watch.
-        budget: share of the time of iterations that the checks may take.
-    """
-
-    def __init__(self, trainer: Trainer, budget: float = 0.005) -> None:
-        self._trainer = trainer
-        self._budget = budget
-        self._invariants = [kind() for kind in INVARIANTS]
-        self._entering = self._hooks("entering")
-        self._leaving = self._hooks("leaving")
-        self._told: set[str] = set()
-        self._is_due = True
-        self._next = 0
-        self._spent = 0.0
-        self.cost: CheckCost | None = None
-        """What checking costs, as far as known."""
-
-    @property
-    def states(self) -> tuple[InvariantState, ...]:
-        """What is known of each, in the order of the stages."""
-        return tuple(invariant.state for invariant in self._invariants)
-
-    def entering(self, position: Position) -> None:
-        """Check what must hold before a stage."""
-        if position.stage is Stage.OBSERVE and position.step == 0:
-            self._is_due = self._is_due or position.iteration >= self._next
-        if self._is_due:
-            self._run(self._entering[position.stage], position)
-
-    def leaving(self, position: Position) -> None:
-        """Check what must hold behind a stage; behind the last one, settle."""
-        if self._is_due:
-            self._run(self._leaving[position.stage], position)
-        if position.stage is Stage.STORE and position.step == 1:
-            self._is_due = position.iteration >= self._next
-        elif position.stage is Stage.FRESH:
-            self._complete(position)
-
-    def _complete(self, position: Position) -> None:
-        """Settle, and choose the next iteration to check."""
-        self.settle()
-        if self._is_due:
-            total = sum(self._trainer.stage_seconds)
-            every = min(max(math.ceil(self._spent / max(self._budget * total, 1e-9)), 1), 100)
-            share = self._spent / max(every * total, 1e-9)
-            self.cost = CheckCost(self._spent, share, every)
-            self._next = position.iteration + every
-        self._spent = 0.0
-
-    def settle(self) -> None:
-        """Read all findings from the device at once and judge them."""
-        started = time.thread_time()
-        found = [(i, finding) for i in self._invariants for finding in i.findings]
-        pairs = [(i, pair) for i in self._invariants for pair in i.pairs]
-        numbers = [number for _, finding in found for number in finding.numbers]
-        read: list[float] = []
-        if numbers:
-            read = torch.cat([number.reshape(-1).double() for number in numbers]).tolist()
-        start = 0
-        for invariant, finding in found:
-            stop = start + sum(number.numel() for number in finding.numbers)
-            invariant.judged(finding.judge(read[start:stop]), finding.iteration)
-            start = stop
-        for (invariant, pair), differ in zip(pairs, _differ(pairs), strict=True):
-            invariant.judged(pair.detail if differ else "", pair.iteration)
-        for invariant in self._invariants:
-            invariant.findings.clear()
-            invariant.pairs.clear()
-        self._spent += time.thread_time() - started
-
-    def newly_broken(self) -> list[InvariantState]:
-        """Return those that broke since the last call."""
-        broken = [
-            s for s in self.states if s.verdict is Verdict.BROKEN and s.name not in self._told
-        ]
-        self._told.update(state.name for state in broken)
-        return broken
-
-    @torch.no_grad()
-    def _run(self, hooks: Sequence[Hook], position: Position) -> None:
-        if hooks:
-            started = time.thread_time()
-            for hook in hooks:
-                hook(self._trainer, position)
-            self._spent += time.thread_time() - started
-
-    def _hooks(self, when: str) -> dict[Stage, list[Hook]]:
-        return {
-            stage: [
-                getattr(invariant, name)
-                for invariant in self._invariants
-                if hasattr(invariant, name := f"{when}_{stage.label}")
-            ]
-            for stage in Stage
-        }
-
-
-def _differ(pairs: Sequence[tuple[Invariant, Pair]]) -> Sequence[bool]:
-    if not pairs:
-        return ()
-    before = torch.stack([pair.before for _, pair in pairs])
-    differ: list[bool] = (before != torch.stack([pair.now for _, pair in pairs])).tolist()
-    return differ

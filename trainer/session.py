@@ -44,7 +44,7 @@ from trainer.wire import to_json
 
 if TYPE_CHECKING:
     from trainer.distributed import Group
-    from trainer.invariants import InvariantChecker
+    from trainer.checker import InvariantChecker
     from trainer.loop import Trainer
     from trainer.pose import RobotRequest
     from trainer.trace import Trace, TraceRequest
@@ -297,7 +297,7 @@ class Session:
         return "finished"
 
     def _build(self) -> None:
-        from trainer.invariants import InvariantChecker  # imports torch
+        from trainer.checker import InvariantChecker  # imports torch
         from trainer.loop import Trainer
         from trainer.tracing import Tracer
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer.invariants import parameters_fingerprint
+from trainer.fingerprints import parameters_fingerprint
 from trainer.loop import Trainer
 from trainer.metrics import NUM_RATIO_BINS, RATIO_RANGE, ratio_histogram
 from trainer.mini_batches import ShuffledRows, WorldBlocks

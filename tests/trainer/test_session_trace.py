@@ -7,7 +7,7 @@ import torch
 
 from tests.trainer.stopped import different
 from tests.trainer.toy_env import ToyEnv
-from trainer.invariants import InvariantChecker
+from trainer.checker import InvariantChecker
 from trainer.loop import Trainer
 from trainer.rundir import RunDir
 from trainer.session import Session

@@ -5,7 +5,7 @@ from functools import cache
 
 from tests.trainer.stopped import different, stopped_behind
 from tests.trainer.toy_env import ToyEnv
-from trainer.invariants import InvariantChecker
+from trainer.checker import InvariantChecker
 from trainer.stages import Stage
 from trainer.telemetry import Position
 from trainer.trace import Verdict
