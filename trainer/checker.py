@@ -8,11 +8,31 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from trainer.invariants import INVARIANTS, Invariant, Pair
+from trainer import collect_invariants as collect
+from trainer import learn_invariants as learn
+from trainer.invariants import Invariant, Pair
 from trainer.loop import Trainer
 from trainer.stages import Stage
 from trainer.telemetry import Position
 from trainer.trace import CheckCost, InvariantState, Verdict
+
+INVARIANTS: tuple[type[Invariant], ...] = (
+    collect.OneRowAWorld,
+    collect.WeightsFixed,
+    collect.StoredActionIsSample,
+    collect.TimeOutsBootstrapped,
+    collect.CursorCountsRows,
+    collect.RowsStay,
+    learn.DoneCutsChain,
+    learn.ReturnsNotNormalised,
+    learn.SamePartition,
+    learn.BatchFrozen,
+    learn.FirstRatioIsOne,
+    learn.AllStepsRun,
+    learn.ObsCarriedOver,
+    learn.StaysInFresh,
+)
+"""In the order of the stages."""
 
 Hook = Callable[[Trainer, Position], None]
 

@@ -6,10 +6,9 @@ import torch
 from tests.trainer.stopped import different, small_trainer
 from tests.trainer.toy_env import ToyEnv
 from trainer import mini_batches, targets
-from trainer.checker import InvariantChecker
+from trainer.checker import INVARIANTS, InvariantChecker
 from trainer.config import ActorConfig, CriticConfig
 from trainer.fingerprints import fingerprint
-from trainer.invariants import INVARIANTS
 from trainer.stages import Stage
 from trainer.telemetry import Position
 from trainer.trace import Verdict, worst

@@ -13,7 +13,8 @@ from tui.panels.reward_terms import RewardTermsPanel
 from tui.panels.robot import RobotPanel
 from tui.panels.rollout import RolloutPanel
 from tui.panels.stage_strip import StageStrip
-from tui.panels.tensors import TensorLarge, TensorTable
+from tui.panels.tensor_large import TensorLarge
+from tui.panels.tensors import TensorTable
 from tui.panels.timing import TimingPanel
 from tui.panels.trace import NumbersPanel, StageCard
 

@@ -18,7 +18,8 @@ from trainer.telemetry import Position, RunState, SessionView, Snapshot
 from trainer.trace import ALL_COLUMNS, NEWEST, TensorView, worst
 from tui.draw.spans import Line, Span
 from tui.panels.base import Panel
-from tui.panels.tensors import TensorLarge, TensorTable
+from tui.panels.tensor_large import TensorLarge
+from tui.panels.tensors import TensorTable
 from tui.panels.trace import NumbersPanel, StageCard, TraceState, tab_texts
 from tui.screens.base import FollowsTerminal
 
