@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -41,13 +42,6 @@ def export(
         PresetError: a package is missing, the file cannot be written, or it does not act as the
             policy does.
     """
-    if (adapter := trained.resolved.preset.env.adapter) is not None:
-        raise PresetError(
-            [
-                f"{trained.folder}: worlds of {adapter} do not say what a robot's controller must "
-                "know; --format rsl_rl writes the policy as it is"
-            ]
-        )
     if file_format == "onnx":
         require("onnx", "export", "--format onnx")
     from trainer.export import ExportError, write_jit, write_onnx
@@ -88,10 +82,7 @@ def export_rsl_rl(trained: Trained, output: Path | None = None) -> Path:
 
 def describe(trained: Trained, env: Env, policy: Policy) -> dict[str, Any]:
     """Collect what a robot's controller must know, as numbers, texts, lists and dicts."""
-    from sim.controller import describe_controller
-
     groups = policy.observation_set.groups
-    controller = describe_controller(cast("SteppedEnv", env), groups, trained.resolved.own_terms)
     return {
         "schema_version": SCHEMA_VERSION,
         "made_by": f"ppo-tui {version('ppo-tui')}",
@@ -102,7 +93,26 @@ def describe(trained: Trained, env: Env, policy: Policy) -> dict[str, Any]:
         "recurrent": "" if policy.actor.rnn is None else type(policy.actor.rnn.rnn).__name__,
         "normalizer": "inside the file: give it observations as they are measured",
         "clip_actions": policy.clip_actions,
-        **controller,
+        **_worlds(trained, env, groups),
+    }
+
+
+def _worlds(trained: Trained, env: Env, groups: Sequence[str]) -> dict[str, Any]:
+    """Describe the worlds; those of other programs as far as they tell."""
+    if trained.resolved.preset.env.adapter is None:
+        from sim.controller import describe_controller
+
+        return describe_controller(cast("SteppedEnv", env), groups, trained.resolved.own_terms)
+    parts, start = [], 0
+    for group in groups:
+        for name, size in env.observation_terms[group]:
+            parts.append({"name": name, "group": group, "start": start, "size": size})
+            start += size
+    return {
+        "adapter": trained.resolved.preset.env.adapter,
+        "action_names": list(env.action_names),
+        "observations": parts,
+        "control_dt": env.step_dt,
     }
 
 

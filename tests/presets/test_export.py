@@ -7,8 +7,10 @@ import onnxruntime
 import pytest
 import torch
 
+from presets.adapters import base_for
 from presets.build import Device
 from presets.export import export, export_rsl_rl
+from presets.loader import load, to_toml
 from presets.problems import PresetError
 from presets.trained import find_trained, rebuild
 from tests.presets.untrained import untrained_run
@@ -99,3 +101,17 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path, file_format
         export(trained, file_format, Path(tmp_path / "file/policy"))
     with pytest.raises(PresetError, match="cannot be written"):
         export(trained, file_format, Path("/proc/nowhere/policy"))
+
+
+def test_worlds_of_other_programs_are_described_as_far_as_they_tell(tmp_path):
+    pytest.importorskip("gymnasium")
+    resolved = load(base_for("gymnasium:CartPole-v1"), ["env.adapter=gymnasium:CartPole-v1"])
+    path = tmp_path / "pole.toml"
+    path.write_text(to_toml(resolved.preset), encoding="utf-8")
+    run = untrained_run(tmp_path / "run", str(path))
+    written, metadata = export(find_trained(str(run)), "onnx")
+    assert written.difference <= 1e-5
+    assert metadata["adapter"] == "gymnasium:CartPole-v1"
+    assert sum(part["size"] for part in metadata["observations"]) == 4
+    assert "joint_names" not in metadata
+    assert len(metadata["action_names"]) == dict(written.outputs)["actions"][1]

@@ -49,7 +49,7 @@ def test_fewer_worlds_play_more_episodes_each():
     ("args", "said"),
     [
         (["nothing"], 'nothing: no run "nothing"; the newest: 2026-01-01_00-00-00'),
-        (["other/latest"], 'no run "other/latest"'),
+        (["other/latest"], "other/latest: runs/other holds no run"),
         (["presets/tiny.toml"], "presets/tiny.toml: lies in no run's folder"),
         (["presets"], "presets: holds no run, there is no config.toml"),
     ],

@@ -64,29 +64,40 @@ def export(
 
 def table(inputs: Sequence[Port], outputs: Sequence[Port], metadata: Mapping[str, Any]) -> str:
     """Say what is in a file: inputs and outputs, the observation's parts, the joints, the clock."""
-    parts, joints = metadata["observations"], range(len(metadata["joint_names"]))
     lines = [
         *(_columns("in", name, _shape(shape)) for name, shape in inputs),
         *(_columns("out", name, _shape(shape)) for name, shape in outputs),
         "",
         _columns("obs", "part", "scale", "clip", "", "group"),
-        *(_columns(_place(p), p["name"], p["scale"], _clip(p), "", p["group"]) for p in parts),
+        *(
+            _columns(_place(part), part["name"], part.get("scale"), _clip(part), "", part["group"])
+            for part in metadata["observations"]
+        ),
         "",
+        *_joints(metadata),
+        *(f"{key:<18}{metadata[key]}" for key in SHOWN if key in metadata),
+    ]
+    return "\n".join(lines)
+
+
+def _joints(metadata: Mapping[str, Any]) -> list[str]:
+    """A row an action; none for worlds of other programs, which do not tell what actions do."""
+    if "joint_names" not in metadata:
+        return []
+    return [
         _columns("action", "joint", *(name.split("_")[-1] for name in JOINT_NUMBERS), "kind"),
         *(
             _columns(
                 str(i),
-                metadata["joint_names"][i],
-                *(metadata[name][i] for name in JOINT_NUMBERS),
+                name,
+                *(metadata[number][i] for number in JOINT_NUMBERS),
                 metadata["action_kind"][i],
             )
-            for i in joints
+            for i, name in enumerate(metadata["joint_names"])
         ),
         "",
         metadata["action_formula"],
-        *(f"{key:<18}{metadata[key]}" for key in SHOWN),
     ]
-    return "\n".join(lines)
 
 
 def _columns(first: str, name: str, *values: object) -> str:
@@ -101,7 +112,7 @@ def _place(part: Mapping[str, Any]) -> str:
 
 
 def _clip(part: Mapping[str, Any]) -> str:
-    return "-" if part["clip"] is None else "{:g} to {:g}".format(*part["clip"])
+    return "-" if part.get("clip") is None else "{:g} to {:g}".format(*part["clip"])
 
 
 def _shape(shape: Sequence[int | str]) -> str:
