@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from enum import IntEnum, StrEnum
 
 
@@ -84,9 +85,14 @@ class StageGate:
         on_pause: Callable[[], None] = _nothing,
         on_wake: Callable[[], None] = _nothing,
         on_resume: Callable[[], None] = _nothing,
+        on_dwell: Callable[[], None] = _nothing,
     ) -> None:
         self._condition = threading.Condition()
         self._mode = GateMode.RUN
+        self._orders = 0  # modes asked for so far
+        self._iterations = 1  # to run in mode ONE_ITERATION
+        self._mask: frozenset[Stage] = frozenset()
+        self._dwell = 0.0
         self._stop = False
         self._busy = False  # False: an open gate, whose boundaries cost one attribute read
         self._paused_behind: Stage | None = None
@@ -94,6 +100,7 @@ class StageGate:
         self._on_pause = on_pause
         self._on_wake = on_wake
         self._on_resume = on_resume
+        self._on_dwell = on_dwell
 
     @property
     def mode(self) -> GateMode:
@@ -110,22 +117,53 @@ class StageGate:
         """Whether the loop has been told to leave."""
         return self._stop
 
-    def set_mode(self, mode: GateMode) -> None:
-        """Ask for a mode; it takes effect at the next stage boundary."""
+    @property
+    def pending(self) -> str:
+        """What the loop will do, until it has done it."""
+        mode, iterations = self._mode, self._iterations
+        if mode is GateMode.ONE_ITERATION and iterations > 1:
+            return f"pauses at the end of {iterations} iterations, this one included"
+        return mode.pending
+
+    def set_mode(self, mode: GateMode, iterations: int = 1) -> None:
+        """Ask for a mode; it takes effect at the next stage boundary.
+
+        Args:
+            mode: how far to run.
+            iterations: for `ONE_ITERATION`: how many there are to be, the running one included.
+        """
         with self._condition:
             self._mode = mode
-            self._busy = self._stop or mode is not GateMode.RUN
-            self._condition.notify_all()
+            self._iterations = iterations
+            self._orders += 1
+            self._rouse()
+
+    def set_mask(self, stages: Collection[Stage]) -> None:
+        """Pause behind these stages whenever the loop runs."""
+        with self._condition:
+            self._mask = frozenset(stages)
+            self._rouse()
+
+    def set_dwell(self, seconds: float) -> None:
+        """Wait so long at every boundary that is passed; 0: not at all."""
+        with self._condition:
+            self._dwell = seconds
+            self._rouse()
+
+    def _rouse(self) -> None:
+        self._busy = (
+            self._stop or self._mode is not GateMode.RUN or bool(self._mask) or self._dwell > 0
+        )
+        self._condition.notify_all()
 
     def stop(self) -> None:
         """Make the loop leave at its next boundary with `StopRequested`, paused or not."""
         with self._condition:
             self._stop = True
-            self._busy = True
-            self._condition.notify_all()
+            self._rouse()
 
     def wake(self) -> None:
-        """Have `on_wake` called, if the loop is waiting; without effect while it runs."""
+        """Have `on_wake` called, if the loop waits or dwells; without effect while it runs."""
         with self._condition:
             self._woken = True
             self._condition.notify_all()
@@ -147,8 +185,10 @@ class StageGate:
         with self._condition:
             if self._stop:
                 raise StopRequested
-            if not self._closes(stage, phase_ends):
-                return
+            closes = self._closes(stage, phase_ends)
+        if not closes and not self._dwell_here():
+            return
+        with self._condition:
             self._mode = GateMode.PAUSE
             self._paused_behind = stage
             self._woken = False
@@ -156,6 +196,27 @@ class StageGate:
         while self._sleep():
             self._on_wake()
         self._on_resume()
+
+    def _dwell_here(self) -> bool:
+        """Dwell, if there is slow motion; returns whether a pause was asked for meanwhile."""
+        if self._dwell <= 0:
+            return False
+        began, orders = time.monotonic(), self._orders
+        self._on_dwell()
+        while True:
+            with self._condition:
+                left = began + self._dwell - time.monotonic()
+                if left > 0 and not (self._stop or self._woken or self._orders != orders):
+                    self._condition.wait(left)
+                if self._stop:
+                    raise StopRequested
+                if self._orders != orders:
+                    return self._mode is GateMode.PAUSE
+                woken, self._woken = self._woken, False
+                if not woken and time.monotonic() >= began + self._dwell:
+                    return False
+            if woken:
+                self._on_wake()
 
     def _sleep(self) -> bool:
         """Wait for a reason to wake; True: look what it is and sleep on, False: run on."""
@@ -174,10 +235,13 @@ class StageGate:
     def _closes(self, stage: Stage, phase_ends: bool) -> bool:
         match self._mode:
             case GateMode.RUN:
-                return False
+                return stage in self._mask
             case GateMode.PAUSE | GateMode.ONE_STAGE:
                 return True
             case GateMode.ONE_PHASE:
                 return phase_ends
+            case GateMode.ONE_ITERATION if stage is Stage.FRESH:
+                self._iterations -= 1
+                return self._iterations < 1
             case GateMode.ONE_ITERATION:
-                return stage is Stage.FRESH
+                return False
