@@ -67,6 +67,11 @@ class ManagerBasedEnv(SteppedEnv):
         """What each reward term brought on the last step, weight x value x step_dt, [terms, N]."""
         return self.rewards.step_values
 
+    @property
+    def reward_sums(self) -> Tensor:
+        """The same, summed over the running episodes, [terms, N]."""
+        return self.rewards.episode_sums
+
     def _pre_physics_step(self, actions: Tensor) -> None:
         self.actions.process(actions)
 

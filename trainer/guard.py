@@ -17,11 +17,15 @@ class NonFiniteError(ArithmeticError):
     Attributes:
         quantity: name of the first bad tensor.
         columns: its bad columns, for an observation group or an action; else empty.
+        index: place of its first bad entry, in the order of memory.
+        value: that entry.
     """
 
     def __init__(self, quantity: str, tensor: Tensor) -> None:
         bad = ~torch.isfinite(tensor)
         self.quantity = quantity
+        self.index = tuple(int(part) for part in bad.nonzero()[0].tolist()) if bad.any() else ()
+        self.value = float(tensor.detach()[self.index]) if bad.any() else math.nan
         self.columns: tuple[int, ...] = ()
         message = f"{quantity}: {int(bad.sum())} of {bad.numel()} non-finite"
         if bad.dim() > 1 and bad.shape[-1] > 1:

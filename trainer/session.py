@@ -29,6 +29,7 @@ from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
 from trainer.telemetry import (
     Command,
+    Culprit,
     EventLog,
     Failure,
     History,
@@ -43,8 +44,8 @@ from trainer.trackers.choice import Trackers
 from trainer.wire import to_json
 
 if TYPE_CHECKING:
-    from trainer.distributed import Group
     from trainer.checker import InvariantChecker
+    from trainer.distributed import Group
     from trainer.loop import Trainer
     from trainer.pose import RobotRequest
     from trainer.trace import Trace, TraceRequest
@@ -559,6 +560,12 @@ class Session:
         self._publish(state=RunState.FINISHED, tensors=())
         self._write_status()
 
+    def _find_culprit(self, error: BaseException) -> Culprit | None:
+        from trainer.culprit import find_culprit  # imports torch
+
+        assert self._trainer is not None
+        return find_culprit(error, self._trainer)
+
     def _fail(self, error: BaseException) -> None:
         """Keep what was learnt, and say what went wrong and where."""
         trace = "".join(traceback.format_exception(error))
@@ -577,7 +584,10 @@ class Session:
             message = f"rank 0: {message}"
         self.run_dir.append_log(trace)
         tensors: tuple[TensorSummary, ...] = ()
+        culprit: Culprit | None = None
         if self._trainer is not None:
+            with contextlib.suppress(Exception):  # the search for a cause must not hide it
+                culprit = self._find_culprit(error)
             try:
                 self._save_boundary()
             except Exception as second:  # such as a lack of memory, the cause of all this
@@ -585,7 +595,16 @@ class Session:
             with contextlib.suppress(Exception):  # a picture of the ruins, if there can be one
                 tensors = self._look_closely()
         self._record("error", f"{message} (iteration {iteration})")
-        failure = Failure(message, trace, stage, iteration, lack is not None, hint)
+        failure = Failure(
+            message,
+            trace,
+            stage,
+            iteration,
+            lack is not None,
+            hint,
+            culprit,
+            str(self.run_dir.path),
+        )
         self._publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
         self._write_status()
 

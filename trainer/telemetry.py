@@ -177,6 +177,25 @@ class TensorSummary:
     """log10 of the last update's norm over the weights' norm; only for a parameter."""
 
 
+class Culprit(NamedTuple):
+    """The first number of a failed run that was not finite."""
+
+    quantity: str
+    """The tensor, such as "observations policy" or "returns"."""
+    stage: Stage
+    """The stage that computes it; a later one may have found it."""
+    value: float
+    """NaN or infinity."""
+    step: int | None = None
+    """t, 0 to T - 1; T for obs_T, which follows on the last step; None where it has none."""
+    world: int | None = None
+    """n, 0 to N - 1; None where it belongs to no world, such as a weight."""
+    column: int | None = None
+    """In the tensor's last axis; None where that has one column."""
+    term: str = ""
+    """The observation term, reward term or action that it belongs to, if known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a session failed."""
@@ -189,6 +208,10 @@ class Failure:
     out_of_memory: bool = False
     hint: str = ""
     """What to try, where that follows from the numbers of this run."""
+    culprit: Culprit | None = None
+    """The first number that was not finite, where one was the cause."""
+    run_dir: str = ""
+    """The run's folder, which is known before the worlds are."""
 
 
 @dataclass(frozen=True, slots=True)
