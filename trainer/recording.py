@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,13 +40,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+BEGINNING = 30.0
+"""Seconds that a new run may take until its session writes where it stands."""
+
+
 def standing(folder: Path) -> RunState:
     """Say where the run in a folder stands; one whose process is gone without a word was killed."""
     try:
         state = RunState(_object_in(RunDir(folder).status).get("state", ""))
-    except ValueError:
-        return RunState.STARTING if writer(folder) is not None else RunState.KILLED
+    except ValueError:  # not written yet
+        return RunState.STARTING if _is_new(folder) else RunState.KILLED
     return state if state.is_over or writer(folder) is not None else RunState.KILLED
+
+
+def _is_new(folder: Path) -> bool:
+    """Whether a run was made a moment ago, so that its session may not have begun."""
+    try:
+        made = RunDir(folder).config.stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - made < BEGINNING
 
 
 class RecordedHistory(History):

@@ -374,8 +374,10 @@ def _run(app: DashboardApp) -> int:
     result = app.run(mouse=False)  # the terminal's own selection of text goes on working
     if app.departure is not None and app.session is not None:
         app.start_session()  # if it was about to
-        if app._terminal is not None:
-            app._terminal.let_go()
+        if (terminal := app._terminal) is not None:
+            terminal.let_go()
+            if said := terminal.unclaimed_output.decode(errors="replace"):
+                app.session.run_dir.append_log(said)
         by_hand = app.departure is Departure.DETACHED
         return detached.carry_on(app.session, app.launcher, by_hand=by_hand)
     ended = _end_session(app)

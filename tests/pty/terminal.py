@@ -53,6 +53,14 @@ class Terminal:
         self.process.close(force=True)
 
     @property
+    def program(self) -> int:
+        """Number of the process behind the launcher, or of the program where it has none."""
+        pid = self.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+        return int(children[0]) if children else pid
+
+    @property
     def text(self) -> str:
         """The screen, a line a row."""
         return "\n".join(self.screen.display)

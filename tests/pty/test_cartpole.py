@@ -100,7 +100,7 @@ def test_the_menu_is_there_at_once_and_starts_a_run(start, tmp_path):
     terminal = start(columns=100, rows=30)
     terminal.wait_for("cartpole", timeout=20)
     terminal.wait_for("B = N T", timeout=20)
-    process = Path("/proc") / str(terminal.process.pid)
+    process = Path("/proc") / str(terminal.program)
     ticks = process.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
     libraries = process.joinpath("maps").read_text()
     assert not re.search(r"libtorch|libmujoco|warp\.so", libraries)

@@ -1,10 +1,11 @@
 """Random sizes and random keys, while a training goes on unharmed.
 
-PPO_TUI_LONG_TESTS=1 makes it 200 sizes and 300 keys.
+PPO_TUI_LONG_TESTS=1 makes it 200 sizes and 300 keys, while go2_flat trains.
 """
 
 import os
 import random
+import sys
 
 from tests.pty.conftest import iterations
 
@@ -17,7 +18,11 @@ KEYBOARD = [
 
 
 def test_any_keys_at_any_sizes_are_survived(toy):
-    terminal = toy.train()
+    if LONG:
+        go2 = ["-m", "tui", "run", "go2_flat", "--num-envs", "64", "--run-dir", str(toy.folder)]
+        terminal = toy.open([sys.executable, *go2])
+    else:
+        terminal = toy.train()
     terminal.wait_until(lambda: iterations(terminal) >= 2, 120, "iterations")
     draw = random.Random(5)
     for _ in range(max(SIZES, KEYS)):

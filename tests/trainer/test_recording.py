@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -92,12 +93,18 @@ def test_the_update_is_shown_as_far_as_it_was_recorded(folder):
     ],
 )
 def test_how_a_run_stands(folder, status, state):
+    os.utime(folder / "config.toml", (1, 1))
     (folder / "status.json").write_text(json.dumps(status))
     assert standing(folder) is state
     snapshot = read(folder).snapshot()
     assert snapshot.state is state
     if state is RunState.FAILED:
         assert snapshot.failure.message == "ValueError: boom"
+
+
+def test_a_run_whose_session_has_not_begun_is_starting(tmp_path):
+    run_dir = RunDir.create(tmp_path / "run", "")
+    assert standing(run_dir.path) is RunState.STARTING
 
 
 def test_a_folder_with_next_to_nothing_in_it_is_shown_too(tmp_path):

@@ -11,7 +11,7 @@ from tests.tui.fake_session import FakeSession
 from trainer.stages import Stage
 from trainer.telemetry import Command, RunState
 from tui import app as app_module
-from tui.app import DashboardApp
+from tui.app import DashboardApp, Departure
 from tui.screens.base import TooSmall
 from tui.screens.dashboard import VIEWS, DashboardScreen, is_shown
 from tui.screens.failure import FailureView
@@ -202,6 +202,34 @@ async def test_quitting_can_be_taken_back(session, keys):
         await pilot.press(*keys)
         assert isinstance(app.screen, DashboardScreen)
         assert session.commands == []
+
+
+class Launcher:
+    """A process that could give the terminal back."""
+
+    is_gone = False
+
+
+@pytest.mark.parametrize("keys", [["d"], ["q", "d"], ["q", "down", "down", "enter"]])
+async def test_detaching_leaves_the_session_as_it_is(session, keys):
+    app, running = open_app(session)
+    app.launcher = Launcher()
+    async with running as pilot:
+        await pilot.press(*keys)
+        await pilot.pause(0.2)
+    assert app.departure is Departure.DETACHED
+    assert app.return_value == 0
+    assert session.commands == []
+
+
+async def test_without_a_launcher_nothing_is_detached(session):
+    app, running = open_app(session)
+    async with running as pilot:
+        await pilot.press("d", "ctrl+z")
+        await pilot.pause(0.1)
+        assert app.departure is None
+        assert app.return_value is None
+        assert len(app._notifications) == 2
 
 
 class Stubborn(Session):

@@ -15,7 +15,7 @@ from tui.launcher import launch
 if TYPE_CHECKING:
     from tui.remote.session import RemoteSession
 
-START_PATIENCE = 5.0
+START_PATIENCE = 30.0
 """Seconds in which a run that has just begun may open its socket."""
 
 
