@@ -66,6 +66,8 @@ def line_chart(
     x_label: str = "",
     charset: Charset = Charset.BRAILLE,
     role: Role = Role.PRIMARY,
+    front: ArrayLike | None = None,
+    cursor: float | None = None,
 ) -> list[Line]:
     """Draw a series as a line with axes.
 
@@ -87,6 +89,8 @@ def line_chart(
         x_label: what x counts.
         charset: what the font can show.
         role: of the line.
+        front: the same series smoothed, [K]; drawn over it, which then steps back.
+        cursor: an x to be marked by a vertical line.
 
     Returns:
         `height` lines of `width` cells.
@@ -107,19 +111,23 @@ def line_chart(
         values = np.concatenate([lows, highs, [guide.value for guide in guides]])
         scale = Scale.around(values, log=log)
     left, right = x_range or ((xs[0], xs[-1]) if xs.size else (0.0, 1.0))
-    trace = _trace(
-        _columns_of(xs, left, right, plot_width * raster.across),
-        scale.position(lows),
-        scale.position(highs),
-        plot_width * raster.across,
-        plot_height * raster.down,
-    )
-    text, roles = _plot(trace, raster, plot_width, plot_height, role)
+    columns = _columns_of(xs, left, right, plot_width * raster.across)
+    dots = plot_width * raster.across, plot_height * raster.down
+    trace = _trace(columns, scale.position(lows), scale.position(highs), *dots)
+    back = role if front is None else Role.TREND
+    text, roles = _plot(trace, raster, plot_width, plot_height, back)
+    if front is not None:
+        place = scale.position(np.asarray(front, np.float64).ravel()[: ys.size])
+        smooth = _trace(columns, place, place, *dots)
+        _lay_over((text, roles), _plot(smooth, raster, plot_width, plot_height, role))
     _draw_guides(text, roles, guides, scale, charset)
     if not trace.drawn.any():
         _draw_notice(text, roles, ys)
+    at = _cursor_column(cursor, left, right, plot_width)
+    if at is not None:
+        _draw_cursor(text, roles, at, charset)
     lines = _with_gutter(text, roles, scale, charset)
-    lines.append(_x_axis(trace.broken, raster.across, charset))
+    lines.append(_x_axis(trace.broken, raster.across, charset, at))
     if labelled:
         lines.append(_x_labels(left, right, x_label, width))
     return [fit(line, width) for line in lines]
@@ -175,16 +183,12 @@ def overlay_chart(
         trace = _trace(
             _columns_of(x, left, right, columns), places, places, columns, plot_height * raster.down
         )
-        drawn, drawn_roles = _plot(trace, raster, plot_width, plot_height, one.role)
+        drawn = _plot(trace, raster, plot_width, plot_height, one.role)
         if trace.drawn.any():
             end = int(np.flatnonzero(trace.drawn)[-1])
             row = plot_height - 1 - int(trace.high[end]) // raster.down
             ends.append((row, end // raster.across, one))
-        for row, characters in enumerate(drawn):
-            for column, character in enumerate(characters):
-                if character != " ":
-                    text[row][column] = character
-                    roles[row][column] = drawn_roles[row][column]
+        _lay_over((text, roles), drawn)
     for row, column, one in ends:
         text[row][column], roles[row][column] = one.mark, one.role
     if not any(np.isfinite(y).any() for y in ys):
@@ -265,6 +269,38 @@ def _plot(
     return text, roles
 
 
+Cells = tuple[list[list[str]], list[list[str]]]
+"""Characters and their roles, [height][width]."""
+
+
+def _lay_over(back: Cells, front: Cells) -> None:
+    """Put all characters of `front` that are not blank into `back`."""
+    for text, roles, over, over_roles in zip(*back, *front, strict=True):
+        for column, character in enumerate(over):
+            if character != " ":
+                text[column], roles[column] = character, over_roles[column]
+
+
+def _cursor_column(cursor: float | None, left: float, right: float, width: int) -> int | None:
+    """Return the column of a cell in which the cursor lies; None where it is out of sight."""
+    if cursor is None:
+        return None
+    column = int(_columns_of(np.asarray([cursor], np.float64), left, right, width)[0])
+    return column if column >= 0 else None
+
+
+def _draw_cursor(
+    text: list[list[str]], roles: list[list[str]], column: int, charset: Charset
+) -> None:
+    """Draw a vertical line behind the trace; where it crosses it the trace stands out."""
+    mark = ":" if charset is Charset.ASCII else "┊"
+    for row, kinds in zip(text, roles, strict=True):
+        if row[column] == " " or kinds[column] == Role.GUIDE:
+            row[column], kinds[column] = mark, Role.STRONG
+        else:
+            kinds[column] = Role.CURRENT
+
+
 def _row_of(value: float, scale: Scale, height: int) -> int | None:
     """Return the line, from the top, on which a value lies; None if it is off the scale."""
     place = float(scale.position(np.asarray([value]))[0])
@@ -337,12 +373,16 @@ def _with_gutter(
     ]
 
 
-def _x_axis(broken: NDArray[np.bool_], across: int, charset: Charset) -> Line:
+def _x_axis(
+    broken: NDArray[np.bool_], across: int, charset: Charset, cursor: int | None = None
+) -> Line:
     """Draw the x axis with an "x" under each value that could not be shown."""
     corner, line = ("+", "-") if charset is Charset.ASCII else ("└", "─")
     marked = np.add.reduceat(broken.astype(np.int64), np.arange(0, broken.size, across)).tolist()
     text = ["x" if mark else line for mark in marked]
     roles = [Role.ERROR if mark else Role.MUTED for mark in marked]
+    if cursor is not None:
+        text[cursor], roles[cursor] = "^" if charset is Charset.ASCII else "▲", Role.STRONG
     return (Span(" " * (GUTTER - 1) + corner, Role.MUTED), *runs(text, roles))
 
 
