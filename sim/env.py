@@ -9,8 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
+from sim import adjusting
+from sim.adjusting import Adjustable
 from sim.catalog import KINDS, check_terms
-from sim.config import EnvConfig
+from sim.config import EnvConfig, Range
 from sim.direct import make_direct_env
 from sim.managers.action import ActionColumn, ActionManager
 from sim.managers.command import Command, CommandManager
@@ -125,6 +127,18 @@ class ManagerBasedEnv(SteppedEnv):
     def episode_metrics(self) -> dict[str, Tensor]:
         """How well goals are met in the running episodes, `<command>/<metric>` to [N]."""
         return self.commands.metrics()
+
+    def adjustable(self) -> tuple[Adjustable, ...]:
+        """Numbers that may change while the worlds are trained on, with the values in force."""
+        return adjusting.adjustable(self)
+
+    def adjust(self, key: str, value: float | Range) -> None:
+        """Give one of them another value, from the next step on.
+
+        Raises:
+            ValueError: There is no such key, or the value is not allowed. Nothing has changed.
+        """
+        adjusting.adjust(self, key, value)
 
     def hold_commands(self) -> None:
         """From now on goals change with episodes alone, and by `steer` and `redraw_commands`."""

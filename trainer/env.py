@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -74,4 +74,50 @@ class Env(Protocol):
 
     def close(self) -> None:
         """Give back threads and device memory."""
+        ...
+
+
+class AdjustableValue(Protocol):
+    """A number of an env that may change while a run goes on."""
+
+    @property
+    def key(self) -> str:
+        """As a preset names it below `env`, such as "rewards.feet_air_time.weight"."""
+        ...
+
+    @property
+    def value(self) -> float | tuple[float, float]:
+        """The one in force; a range as low and high."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """What a person should know before another value is given."""
+        ...
+
+    @property
+    def refusal(self) -> str:
+        """Why another value would have no effect; empty where it has one."""
+        ...
+
+
+@runtime_checkable
+class AdjustableEnv(Protocol):
+    """What an env may offer beside `Env`: values that can be edited between two steps."""
+
+    def adjustable(self) -> Sequence[AdjustableValue]:
+        """Say what can be edited, with the values in force."""
+        ...
+
+    def adjust(self, key: str, value: Any) -> None:  # noqa: ANN401 - a number or a range
+        """Give another value, from the next step on.
+
+        Raises:
+            ValueError: there is no such key, or the value is not allowed. Nothing has changed.
+        """
         ...

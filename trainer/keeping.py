@@ -81,8 +81,15 @@ class CheckpointKeeper:
         Args:
             state: of a session, with `completed_iterations` and `mean_reward`.
         """
-        if not self.wants(state):
-            return
+        if self.wants(state):
+            self._write(state)
+
+    def renew(self, state: dict[str, Any]) -> None:
+        """Write the newest checkpoint again, if it is of this iteration: its state has changed."""
+        if state["completed_iterations"] == self.newest:
+            self._write(state)
+
+    def _write(self, state: dict[str, Any]) -> None:
         iteration = state["completed_iterations"]
         path = checkpoint.path_for(self._folder, iteration)
         try:

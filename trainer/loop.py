@@ -16,6 +16,7 @@ from trainer.distributed import Group
 from trainer.env import Env, Feedback
 from trainer.episodes import EpisodeStatistics
 from trainer.guard import check_rollout
+from trainer.live import Live
 from trainer.metrics import update_metrics
 from trainer.observation_sets import resolve_set
 from trainer.policy import Actor, Critic, Sample
@@ -122,6 +123,8 @@ class Trainer:
             ages = torch.Generator(env.device).manual_seed(age_seed)
             env.episode_length.random_(0, env.max_episode_length, generator=ages)
 
+        self.live = Live(self)
+        """What may change between two iterations, and has been changed."""
         self.decision: Sample | None = None
         """What the actor decided for the running step, cached before physics."""
         self.values: Tensor | None = None
@@ -159,6 +162,24 @@ class Trainer:
     def env_steps_of_iteration(self) -> int:
         """Env steps of all worlds of all ranks in one iteration."""
         return self.group.world_size * self.rollout.num_samples
+
+    @property
+    def num_boundaries(self) -> int:
+        """Stage boundaries that an iteration passes."""
+        updates = self.config.num_learning_epochs * self.config.num_mini_batches
+        return 3 * self.rollout.num_steps + updates + 3
+
+    def reconfigure(self, config: TrainerConfig) -> None:
+        """Learn by other settings from now on; call it between two iterations.
+
+        The learning rate in force is the optimizer's own and stays.
+
+        Args:
+            config: differs from the present one in what `trainer.live` may edit.
+        """
+        self.config = self.learner.config = config
+        if self.rnd is not None and config.rnd is not None:
+            self.rnd.initial_weight = config.rnd.weight * self.env.step_dt
 
     def iterate(self) -> None:
         """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
@@ -316,6 +337,7 @@ class Trainer:
             "optimizer": self.learner.state_dict(),
             **({} if self.rnd is None else {"rnd": self.rnd.training_state()}),
             **self.own_state_dict(),
+            **({"edits": self.live.state_dict()} if self.live.edits else {}),
             "completed_iterations": self.completed_iterations,
             "env_steps": self.env_steps,
         }
@@ -347,6 +369,7 @@ class Trainer:
             RuntimeError: a network's part of it is missing or does not fit; named.
             ValueError: the worlds' part does not fit.
         """
+        self.live.load_state_dict(state.get("edits", ()))
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
         self.learner.load_state_dict(state["optimizer"])

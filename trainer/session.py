@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.config import TrainerConfig
+from trainer.control import Request
 from trainer.describe import run_info, status
 from trainer.env import Env
 from trainer.keeping import CheckpointKeeper, copied
@@ -27,6 +28,7 @@ from trainer.ranks import RankError
 from trainer.robot_watch import RobotWatch
 from trainer.rundir import RunDir
 from trainer.stages import GateMode, Stage, StageGate, StopRequested
+from trainer.steering import Steering
 from trainer.telemetry import (
     Command,
     Culprit,
@@ -63,6 +65,9 @@ _TRACE_INTERVAL = 0.4
 
 _STATUS_INTERVAL = 1.0
 """Seconds between two writings of the status while iterations go by."""
+
+_BOUNDARY_INTERVAL = 0.1
+"""Seconds between two pictures of iterations that have ended."""
 
 _BUILDING = "building the worlds"
 
@@ -133,7 +138,8 @@ class Session:
         self._answered: TraceRequest | None = None
         self._trace_time = 0.0
         self._robot = RobotWatch()
-        self._gate = StageGate(self._paused, self._woken, self._resumed)
+        self._gate = StageGate(self._paused, self._woken, self._resumed, self._dwelling)
+        self._steering = Steering(self._gate, self._record, self._change)
         self._checkpoint_wanted = False
         self._finish_wanted = False
         self._stop_wanted = False  # by a person; the gate also stops for a rank that is lost
@@ -150,6 +156,7 @@ class Session:
         self._position = Position()  # replaced at every boundary
         self._rollout_view: RolloutView | None = None
         self._rollout_view_time = 0.0
+        self._boundary_time = 0.0
         self._metrics: dict[str, float] = {}
         self._elapsed = self._first_elapsed
         self._boundary_state: dict[str, Any] | None = None  # after the last completed iteration
@@ -184,6 +191,7 @@ class Session:
             position=self._position,
             rollout=self._rollout_view,
             robot=self._robot.pose,
+            control=self._steering.control,
             pending=self._pending(),
         )
 
@@ -199,9 +207,15 @@ class Session:
             case Command.STOP_NOW:
                 self._stop_wanted = True
                 self._gate.stop()
+            case Command.LET_GO:
+                self._steering.let_go()
             case _:
                 self._gate.set_mode(_GATE_MODES[command])
         self._seq += 1
+
+    def control(self, request: Request) -> None:
+        """Ask for something that takes an argument; edits are done between two iterations."""
+        self._steering.take(request)
 
     def note(self, kind: str, text: str) -> None:
         """Keep an event that concerns the run but is not the loop's, such as a lost terminal."""
@@ -317,12 +331,18 @@ class Session:
             self._publish(progress="waiting for the other ranks")
             self._group.assemble(trainer.shared_tensors(), lambda: self._gate.stopping)
         self._keep_boundary()
-        info = run_info(trainer, self._preset, self.run_dir.path, self._device, self._notes)
-        self.run_dir.write_info(to_json(info))
-        self._publish(info=info, progress="")
+        self._steering.attach(trainer.live)
+        self._publish_info()
+        self._publish(progress="")
         self._trackers.start(trainer.completed_iterations)
         gc.collect()
         gc.freeze()  # what exists now lives as long as the run: keep collections short
+
+    def _publish_info(self) -> None:
+        assert self._trainer is not None
+        info = run_info(self._trainer, self._preset, self.run_dir.path, self._device, self._notes)
+        self.run_dir.write_info(to_json(info))
+        self._publish(info=info)
 
     def _recall(self, trainer: Trainer) -> None:
         """Put back what was shown of the iterations before this process."""
@@ -349,9 +369,19 @@ class Session:
         if done := trainer.completed_iterations:
             self._record("checkpoint", f"model_{done}.pt loaded, goes on after {done} iterations")
         while trainer.completed_iterations < self._config.num_iterations:
-            trainer.iterate()
+            try:
+                trainer.iterate()
+            except ArithmeticError as error:  # a number that is not finite
+                self._pause_at(error)
+                raise
             if self._finish_wanted:
                 return
+
+    def _pause_at(self, error: ArithmeticError) -> None:
+        """Let a person who asked for it look around before the run fails."""
+        if self._steering.pause_for_fault(str(error)):
+            with contextlib.suppress(Exception):  # the error that is there already counts
+                self._gate.passing(self._position.stage, phase_ends=False)
 
     def _complete_iteration(self) -> None:
         """Report the iteration that has just ended, and keep its state."""
@@ -359,6 +389,8 @@ class Session:
         assert trainer is not None
         self._elapsed += sum(trainer.stage_seconds)
         self._report(trainer)
+        if self._steering.at_boundary():
+            self._publish_info()
         self._keep_boundary()
         if trainer.completed_iterations % self._config.save_interval == 0:
             self._checkpoint_wanted = True
@@ -385,6 +417,7 @@ class Session:
         for fault in trainer.faults:
             self._record("fault", fault)
         pace = (self._elapsed - self._first_elapsed) / (iteration - self._first_iteration)
+        pace += self._steering.dwell_of(trainer.num_boundaries)
         eta = pace * (self._config.num_iterations - iteration)
         self._publish(
             completed_iterations=iteration,
@@ -398,12 +431,26 @@ class Session:
         )
         self._report_invariants()
         self._trace_now_and_then()
+        self._remember_boundary(trainer)
+        self._steering.refresh()
+        self._steering.check(iteration, metrics, trainer.faults)
         if time.monotonic() - self._status_time >= _STATUS_INTERVAL:
             self._write_status()
         row = IterationRow(iteration, metrics, trainer.env_steps, self._elapsed, eta)
         self._trackers.write(row)
         for rows in self._followers:
             rows.put(row)
+
+    def _remember_boundary(self, trainer: Trainer) -> None:
+        """Publish how the iteration has ended, for those who look back at it later."""
+        from trainer.views import rollout_view
+
+        now = time.perf_counter()
+        if now - self._boundary_time >= _BOUNDARY_INTERVAL:
+            self._boundary_time = now
+            whole = rollout_view(trainer.rollout, trainer.rollout.num_steps)
+            ended = replace(self.snapshot(), rollout=whole, boundary=None, pending="")
+            self._publish(boundary=ended)
 
     # Chores between iterations, or while paused.
 
@@ -412,6 +459,14 @@ class Session:
             self._checkpoint_wanted = False
             self._save_boundary()
             self._write_status()  # names the checkpoint and the best one
+
+    def _edit_while_paused(self) -> None:
+        """Do the edits that wait, if an iteration has just ended; what is on disk must know."""
+        if self._gate.paused_behind is Stage.FRESH and self._steering.at_boundary():
+            self._publish_info()
+            self._keep_boundary()
+            assert self._boundary_state is not None
+            self._keeper.renew(self._boundary_state)  # alone: several ranks take no edits
 
     def _keep_boundary(self) -> None:
         """Copy the state of this iteration boundary: what any later stop or crash can save."""
@@ -455,6 +510,7 @@ class Session:
     # Pausing.
 
     def _paused(self) -> None:
+        self._edit_while_paused()
         assert self._checker is not None
         self._checker.settle()
         self._report_invariants()
@@ -465,6 +521,7 @@ class Session:
 
     def _woken(self) -> None:
         """Answer what was asked for during a pause."""
+        self._edit_while_paused()
         self._do_chores()
         asked = self._looked_at
         if asked is not None and asked is not self._answered:
@@ -472,7 +529,15 @@ class Session:
         if self._robot.refresh(even_if_recent=True):
             self._seq += 1
 
+    def _dwelling(self) -> None:
+        """In slow motion show every stage that has run."""
+        self._look_at_rollout()
+        self._robot.refresh()
+        if self._looked_at is not None:
+            self._publish(trace=self._trace(in_full=True))
+
     def _resumed(self) -> None:
+        self._steering.resumed()
         self._publish(state=RunState.RUNNING, tensors=())
 
     def _pending(self) -> str:
@@ -483,12 +548,16 @@ class Session:
             return "stops at the next stage boundary"
         if self._finish_wanted:
             return "finishes this iteration, saves and stops"
-        wanted = [] if self._gate.paused_behind else [self._gate.mode.pending]
+        wanted = [] if self._gate.paused_behind else [self._gate.pending]
+        wanted += self._steering.pending
         if self._checkpoint_wanted:
             wanted.append("saves a checkpoint when this iteration ends")
         return ", ".join(part for part in wanted if part)
 
     # Publishing.
+
+    def _change(self) -> None:
+        self._seq += 1
 
     def _publish(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Snapshot
         self._snapshot = replace(self._snapshot, **changes)

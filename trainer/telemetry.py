@@ -18,6 +18,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from trainer.control import Control, Request
 from trainer.history import Curve as Curve
 from trainer.history import History as History
 from trainer.stages import Stage
@@ -252,6 +253,10 @@ class Snapshot:
     """What checking the stages has shown; replaced at iterations and pauses."""
     check_cost: CheckCost | None = None
     """What that costs."""
+    control: Control = field(default_factory=Control)
+    """What holds of pausing, slow motion, breakpoints and edits."""
+    boundary: Snapshot | None = None
+    """How things stood when the last iteration ended, with the whole rollout; None before."""
     failure: Failure | None = None
 
 
@@ -261,7 +266,7 @@ class Event(NamedTuple):
     time: float
     """Unix time, seconds."""
     kind: str
-    """start, checkpoint, rate, pause, command, fault, alert, end or error."""
+    """start, checkpoint, rate, pause, command, edit, break, fault, alert, end or error."""
     text: str
 
 
@@ -304,6 +309,7 @@ class Command(StrEnum):
     CHECKPOINT = "checkpoint now"
     FINISH = "finish the iteration, save and stop"
     STOP_NOW = "stop at the next stage boundary"
+    LET_GO = "pause and slow down for nothing: nobody is there"
 
 
 class SessionView(Protocol):
@@ -318,6 +324,10 @@ class SessionView(Protocol):
 
     def command(self, command: Command) -> None:
         """Ask for something. Never blocks; the answer is seen in snapshots and events."""
+        ...
+
+    def control(self, request: Request) -> None:
+        """Ask for something that takes an argument. Never blocks; see `Snapshot.control`."""
         ...
 
     def look(self, request: TraceRequest | None) -> None:

@@ -66,6 +66,8 @@ def carry_on(session: DetachableSession, launcher: Launcher | None, *, by_hand: 
                 launcher.leave_session()
         why = "detached by a person" if by_hand else "terminal lost"
         session.note("terminal", f"{why}, training goes on; {watch}")
+        if not by_hand:
+            session.command(Command.LET_GO)
         while not session.join(LOOK_INTERVAL):
             if signals.first is not None:
                 session.command(Command.STOP_NOW)

@@ -48,6 +48,8 @@ class Command(Stateful):
     kind: ClassVar[Literal["", "velocity", "pose"]] = ""
     """What a drawing may take the goal for: forward, left (m/s) and turn (rad/s) of the base, or
     position (m) and quaternion wxyz in the base's frame."""
+    takes_ranges: ClassVar[bool] = False
+    """Whether `set_range` can be called."""
     axes: tuple[Axis, ...] = ()
     """The first columns of `value`, as far as a person may steer them."""
 
@@ -61,6 +63,10 @@ class Command(Stateful):
 
     def draw(self, ids: Tensor) -> None:
         """Draw new goals for these worlds."""
+        raise NotImplementedError
+
+    def set_range(self, name: str, limits: Range) -> None:
+        """Draw from another range from now on; `name` is that of the parameter."""
         raise NotImplementedError
 
     def update(self) -> None:
@@ -138,6 +144,11 @@ class CommandManager:
     def value(self, name: str) -> Tensor:
         """The command in force, [N, k]."""
         return self.terms[name].value
+
+    def set_range(self, name: str, part: str, limits: Range) -> None:
+        """Draw a part of a command from another range from now on."""
+        self.terms[name].set_range(part, limits)
+        self.ranges[name] = {**self.ranges[name], part: limits}
 
     def compute(self) -> None:
         """Advance all commands by one env step."""

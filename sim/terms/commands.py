@@ -47,6 +47,7 @@ class UniformVelocityCommand(Command):
     buffers = (*Command.buffers, "heading_target", "is_heading", "is_standing")
     metric_names = ("error_vel_xy", "error_vel_yaw")
     kind = "velocity"
+    takes_ranges = True
 
     def __init__(
         self,
@@ -64,24 +65,38 @@ class UniformVelocityCommand(Command):
         vel_yaw_success_threshold: FiniteFloat = 0.4,
     ) -> None:
         super().__init__(env, width=3, resampling_time=resampling_time)
-        limits = torch.tensor([lin_vel_x, lin_vel_y, ang_vel_z, heading], device=env.device)
-        self._low, self._span = limits[:, 0], limits[:, 1] - limits[:, 0]
-        self._ang_vel_z = ang_vel_z
+        self._ranges = {
+            "lin_vel_x": lin_vel_x,
+            "lin_vel_y": lin_vel_y,
+            "ang_vel_z": ang_vel_z,
+            "heading": heading,
+        }
+        self._take_in_ranges()
         self._rel_heading_envs = rel_heading_envs
         self._rel_standing_envs = rel_standing_envs
         self._stiffness = heading_control_stiffness
         self._small_command = small_command_threshold
-        self.axes = (
-            Axis("forward", "m/s", *lin_vel_x),
-            Axis("left", "m/s", *lin_vel_y),
-            Axis("turn", "rad/s", *ang_vel_z),
-        )
         self._success = torch.tensor(
             [[vel_xy_success_threshold], [vel_yaw_success_threshold]], device=env.device
         )
         self.heading_target = torch.zeros(env.num_envs, device=env.device)
         self.is_heading = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
         self.is_standing = torch.zeros_like(self.is_heading)
+
+    def _take_in_ranges(self) -> None:
+        limits = torch.tensor(list(self._ranges.values()), device=self.env.device)
+        self._low, self._span = limits[:, 0], limits[:, 1] - limits[:, 0]
+        self._ang_vel_z = self._ranges["ang_vel_z"]
+        self.axes = (
+            Axis("forward", "m/s", *self._ranges["lin_vel_x"]),
+            Axis("left", "m/s", *self._ranges["lin_vel_y"]),
+            Axis("turn", "rad/s", *self._ang_vel_z),
+        )
+
+    def set_range(self, name: str, limits: Range) -> None:
+        """Draw from another range from now on; a heading's turning rate keeps to it at once."""
+        self._ranges[name] = limits
+        self._take_in_ranges()
 
     def draw(self, ids: Tensor) -> None:
         """Draw velocities, heading targets, and which of these worlds steer or stand."""
@@ -138,6 +153,7 @@ class UniformPoseCommand(Command):
     buffers = (*Command.buffers, "reached")
     metric_names = ("position_error", "orientation_error")
     kind = "pose"
+    takes_ranges = True
 
     def __init__(
         self,
@@ -157,9 +173,18 @@ class UniformPoseCommand(Command):
         self._ranges = {"x": pos_x, "y": pos_y, "z": pos_z}
         self._ranges |= {"roll": roll, "pitch": pitch, "yaw": yaw}
         self._success_threshold = success_threshold
-        self.axes = (Axis("ahead", "m", *pos_x), Axis("left", "m", *pos_y), Axis("up", "m", *pos_z))
+        self._name_axes()
         self.value[:, 3] = 1.0
         self.reached = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+
+    def _name_axes(self) -> None:
+        x, y, z = (self._ranges[axis] for axis in "xyz")
+        self.axes = (Axis("ahead", "m", *x), Axis("left", "m", *y), Axis("up", "m", *z))
+
+    def set_range(self, name: str, limits: Range) -> None:
+        """Draw from another range from now on."""
+        self._ranges[name.removeprefix("pos_")] = limits
+        self._name_axes()
 
     def draw(self, ids: Tensor) -> None:
         """Draw poses for these worlds."""
