@@ -26,20 +26,36 @@ def rollout_view(rollout: Rollout, filled: int) -> RolloutView:
 
     Args:
         rollout: the rollout, `filled` rows of which belong to the present iteration.
-        filled: 0 to T.
+        filled: 0 to T; of a full rollout the advantages are taken as they stand.
     """
     num_bins = min(rollout.num_envs, MAX_BINS)
     edges = np.arange(num_bins) * rollout.num_envs // num_bins
-    reward = np.full((rollout.num_steps, num_bins), np.nan, np.float32)
-    done = np.zeros((rollout.num_steps, num_bins), np.bool_)
-    if filled:
-        ended = rollout.dones[:filled, :, 0].cpu().numpy()
-        rewards = np.where(ended, 0, rollout.rewards[:filled, :, 0].cpu().numpy())
-        going = np.add.reduceat(~ended, edges, axis=1, dtype=np.int64)
-        done[:filled] = np.logical_or.reduceat(ended, edges, axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            reward[:filled] = np.add.reduceat(rewards, edges, axis=1) / going
-    return RolloutView(reward, done, rollout.num_envs, filled)
+    size = (rollout.num_steps, num_bins)
+    if not filled:
+        empty = np.full(size, np.nan, np.float32)
+        return RolloutView(empty, np.zeros(size, np.bool_), rollout.num_envs, 0, empty)
+
+    def mean(tensor: Tensor, counted: NDArray[np.bool_]) -> NDArray[np.float32]:
+        numbers = np.where(counted, tensor[:filled, :, 0].cpu().numpy(), 0)
+        means = np.full(size, np.nan, np.float32)
+        with np.errstate(all="ignore"):
+            counts = np.add.reduceat(counted, edges, axis=1, dtype=np.int64)
+            means[:filled] = np.add.reduceat(numbers, edges, axis=1) / counts
+        return means
+
+    ended = rollout.dones[:filled, :, 0].cpu().numpy()
+    done = np.zeros(size, np.bool_)
+    done[:filled] = np.logical_or.reduceat(ended, edges, axis=1)
+    everywhere = np.ones_like(ended)
+    is_full = filled == rollout.num_steps
+    return RolloutView(
+        reward=mean(rollout.rewards, ~ended),
+        done=done,
+        num_envs=rollout.num_envs,
+        filled=filled,
+        value=mean(rollout.values, everywhere),
+        advantage=mean(rollout.advantages, everywhere) if is_full else None,
+    )
 
 
 PICTURE_ROWS = 96

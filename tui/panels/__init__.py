@@ -2,7 +2,7 @@
 
 from tui.panels.base import Panel, ScrollingPanel
 from tui.panels.curriculum import CurriculumPanel
-from tui.panels.curves import CurvePanel, EpisodeLengthPanel
+from tui.panels.curves import AllMetricsPanel, CurvePanel, EpisodeLengthPanel
 from tui.panels.events import EventsPanel
 from tui.panels.header import Header
 from tui.panels.health import HealthPanel
@@ -13,12 +13,15 @@ from tui.panels.reward_terms import RewardTermsPanel
 from tui.panels.robot import RobotPanel
 from tui.panels.rollout import RolloutPanel
 from tui.panels.stage_strip import StageStrip
+from tui.panels.system import SystemPanel
+from tui.panels.tag_table import TagTable
 from tui.panels.tensor_large import TensorLarge
 from tui.panels.tensors import TensorTable
 from tui.panels.timing import TimingPanel
 from tui.panels.trace import NumbersPanel, StageCard
 
 __all__ = [
+    "AllMetricsPanel",
     "CurriculumPanel",
     "CurvePanel",
     "EpisodeLengthPanel",
@@ -36,6 +39,8 @@ __all__ = [
     "ScrollingPanel",
     "StageCard",
     "StageStrip",
+    "SystemPanel",
+    "TagTable",
     "TensorLarge",
     "TensorTable",
     "TerminationsPanel",

@@ -1,36 +1,64 @@
-"""One metric over the run."""
+"""Metrics over the run: a chart of one, a list of all."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import numpy as np
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
-from trainer.telemetry import SessionView, Snapshot
+from trainer.telemetry import Curve, SessionView, Snapshot
+from tui.draw.axis import GUTTER
 from tui.draw.chart import line_chart
+from tui.draw.lens import Lens, nearest
 from tui.draw.levels import is_level_tag
 from tui.draw.numbers import number
+from tui.draw.search import matches
 from tui.draw.spans import Role, Span, clean
+from tui.draw.table import Column, head, layout, row
 from tui.panels.base import Panel
+from tui.panels.tag_table import TagChosen, TagRow, TagTable
 
 TITLES = {
     "Train/mean_reward": "reward · mean of the last 100 episodes",
     "Train/mean_episode_length": "episode length · steps, mean of the last 100 episodes",
+    "Perf/total_fps": "env steps in a second",
+    "Perf/collection_time": "collect · seconds an iteration",
+    "Perf/learning_time": "learn · seconds an iteration",
+    "Loss/explained_variance": "explained variance",
+    "Loss/entropy": "entropy of the policy",
 }
 
 
+class LensMoved(Message):
+    """Zoom, smoothing or cursor have changed; all charts that share them show it."""
+
+
 class CurvePanel(Panel, can_focus=True):
-    """A curve of any metric; `tag` chooses it, keys go through all of them."""
+    """A curve of any metric; `tag` chooses it, keys go through all of them.
+
+    Args:
+        tag: the metric to begin with.
+        lens: how curves are looked at; charts that share one line up.
+        id: of the widget.
+        classes: of the widget.
+    """
 
     HELP: ClassVar[str | None] = """\
 ## Curve
 
-One metric against the iteration, over the whole run. Where several iterations share a column, all
-from the smallest to the largest value is drawn. An `x` on the lower axis marks iterations without
-a value or with one that is not finite. `m` and `M` go through all metrics, `y` switches to a log
-axis.
+One metric against the iteration. Where several iterations share a column, all from the smallest to
+the largest value is drawn. An `x` on the lower axis marks iterations without a value or with one
+that is not finite.
+
+All charts share their iterations and their cursor: `[` and `]` show more or fewer of the last
+iterations, `+` and `-` smooth more or less (an exponential moving average, drawn over the values).
+With the focus here the left and right arrows move a cursor that reads the values at an iteration,
+`home` and `end` take it to the first and away again; up and down go through the metrics that the
+filter (`/`) lets through; `y` switches to a log axis.
 
 **Healthy:** the reward rises and levels off; the episode length rises to its limit for a robot
 that should stay up.
@@ -40,17 +68,33 @@ that iteration. A flat reward from the start: look at which reward terms move.
 """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "cycle(1)", "next metric"),
-        Binding("M", "cycle(-1)", "previous metric", show=False),
-        Binding("y", "toggle_log", "log axis"),
+        Binding("left", "move(-1)", "Cursor", show=False, tooltip="Move the curves' cursor"),
+        Binding("right", "move(1)", show=False, tooltip="Move the curves' cursor"),
+        Binding("shift+left", "move(-10)", show=False, tooltip="Move the cursor by ten"),
+        Binding("shift+right", "move(10)", show=False, tooltip="Move the cursor by ten"),
+        Binding("home", "move(-1000000)", show=False, tooltip="Cursor to the first iteration"),
+        Binding("end", "move(1000000)", show=False, tooltip="Cursor away"),
+        Binding("down", "cycle(1)", show=False, tooltip="The next metric"),
+        Binding("up", "cycle(-1)", show=False, tooltip="The metric before"),
+        Binding("y", "toggle_log", "Log axis"),
+        Binding("enter", "open", show=False, tooltip="Open the curve's own page"),
     ]
 
-    DEFAULT_TAG: ClassVar[str] = "Train/mean_reward"
-
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self,
+        tag: str = "Train/mean_reward",
+        *,
+        lens: Lens | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
-        self._tag = self.DEFAULT_TAG
+        self._tag = tag
         self._log = False
+        self.lens = lens or Lens()
+        """How curves are looked at."""
+        self.filter = ""
+        """What up and down go through; see `tui.draw.search`."""
 
     @property
     def tag(self) -> str:
@@ -59,29 +103,34 @@ that iteration. A flat reward from the start: look at which reward terms move.
 
     @tag.setter
     def tag(self, tag: str) -> None:
-        self._tag = tag
-        self.redraw()
+        if tag != self._tag:
+            self._tag = tag
+            self.redraw()
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the length of the history."""
-        return len(session.history), snapshot.metrics.get(self._tag)
+        """Depend on the length of the history, and on how it is looked at."""
+        return len(session.history), snapshot.metrics.get(self._tag), self.lens.state
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
-        """Return the chart; the newest value stands in the border."""
+        """Return the chart; the newest value or that at the cursor stands in the border."""
         assert self.session is not None
         curve = self.session.history.curve(self._tag)
-        now = self.snapshot.metrics.get(self._tag)
+        smooth = self.lens.smoothed(curve.mean)
+        words = ["log"] if self._log else []
+        words += [self.lens.words()] if self.lens.words() else []
         title = TITLES.get(self._tag, clean(self._tag))
         self.caption(
-            title=title + (" · log" if self._log else ""),
-            subtitle=number(now, 7).strip() if now is not None else "",
+            title=" · ".join([title, *words]),
+            subtitle=self._reading(curve, smooth),
         )
         if curve.iteration.size == 0:
             return [(Span("no iteration done yet", Role.MUTED),)]
-        first, last = float(curve.iteration[0]), float(curve.iteration[-1])
+        x_range = self.lens.span(float(curve.iteration[0]), float(curve.iteration[-1]))
         # Iterations before the first value are no gap: the metric was not there yet.
         known = np.flatnonzero(np.isfinite(curve.mean))
-        start = known[0] if known.size else 0
+        start = max(
+            int(known[0]) if known.size else 0, int(np.searchsorted(curve.iteration, x_range[0]))
+        )
         return line_chart(
             curve.iteration[start:],
             curve.mean[start:],
@@ -89,27 +138,132 @@ that iteration. A flat reward from the start: look at which reward terms move.
             height,
             low=curve.low[start:],
             high=curve.high[start:],
-            x_range=(first, max(last, first + 1)),
+            x_range=x_range,
             log=self._log,
             x_label="iteration",
             charset=self.charset,
+            front=smooth[start:] if self.lens.weight else None,
+            cursor=self.lens.cursor,
         )
+
+    def _reading(self, curve: Curve, smooth: np.ndarray) -> str:
+        """Return the value at the cursor, or the newest one."""
+        cursor = self.lens.cursor
+        if cursor is None or curve.iteration.size == 0:
+            now = self.snapshot.metrics.get(self._tag)
+            text = number(now, 7).strip() if now is not None else ""
+            if text and self.lens.weight and smooth.size:
+                text = f"{text} · smooth {number(float(smooth[-1]), 7).strip()}"
+            return text
+        at = nearest(curve.iteration, cursor)
+        text = f"at {int(curve.iteration[at])}: {number(float(curve.mean[at]), 7).strip()}"
+        if curve.high[at] > curve.low[at]:
+            ends = (number(float(value), 7).strip() for value in (curve.low[at], curve.high[at]))
+            text += " ({} to {})".format(*ends)
+        return text
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor by what a column of dots covers, and tell the other charts."""
+        history = self.session.history if self.session is not None else None
+        if history is None or not len(history):
+            return
+        iteration = history.curve(self._tag).iteration
+        first, last = float(iteration[0]), float(iteration[-1])
+        left, right = self.lens.span(first, last)
+        dots = max(2 * (self.content_size.width - GUTTER), 1)
+        step = max(math.ceil((right - left) / dots), history.stride)
+        self.lens.move(by * step, first, last)
+        self.redraw()
+        self.post_message(LensMoved())
 
     def action_cycle(self, steps: int) -> None:
         """Show the next or an earlier metric."""
-        tags = self.session.history.tags if self.session is not None else ()
-        tags = tuple(tag for tag in tags if not is_level_tag(tag))
+        tags = shown_tags(self.session.history.tags) if self.session is not None else ()
+        tags = tuple(tag for tag in tags if matches(self.filter, tag))
         if tags:
             at = tags.index(self._tag) if self._tag in tags else -1
             self.tag = tags[(at + steps) % len(tags)]
+            self.post_message(TagChosen(self._tag, opened=False))
 
     def action_toggle_log(self) -> None:
         """Switch between a linear and a logarithmic axis."""
         self._log = not self._log
         self.redraw()
 
+    def action_open(self) -> None:
+        """Ask for the curve's own page."""
+        self.post_message(TagChosen(self._tag, opened=True))
+
 
 class EpisodeLengthPanel(CurvePanel):
     """The curve of the mean episode length."""
 
-    DEFAULT_TAG: ClassVar[str] = "Train/mean_episode_length"
+    def __init__(self, *, lens: Lens | None = None, id: str | None = None) -> None:
+        super().__init__("Train/mean_episode_length", lens=lens, id=id)
+
+
+class AllMetricsPanel(TagTable):
+    """Every metric of the run: its value, and the least and the largest it ever had."""
+
+    TITLE: ClassVar[str] = "all metrics"
+
+    HELP: ClassVar[str | None] = """\
+## All metrics
+
+Every metric that the run has reported, under the names of its files: the last value, and the
+smallest and largest of the whole run. The arrows choose one, its curve stands beside; `/` filters
+by a regular expression or by parts of the name. `~` marks a metric without a value in the last
+iteration: it stays in the list.
+
+**Healthy:** values are finite. Those that are not stand in the error colour as `nan` or `inf`.
+"""
+
+    def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
+        """Depend on the metrics of the last iteration."""
+        return id(snapshot.metrics), len(session.history)
+
+    @property
+    def nothing(self) -> str:
+        """What stands there before the first iteration is done."""
+        return "no iteration done yet"
+
+    def head(self, width: int) -> Sequence[Sequence[Span]]:
+        """Return the titles."""
+        columns = self._columns()
+        return [head(columns, layout(columns, width))]
+
+    def tag_rows(self, width: int) -> Sequence[TagRow]:
+        """Return a row for each metric."""
+        assert self.session is not None
+        columns = self._columns()
+        widths = layout(columns, width)
+        rows = []
+        for tag in shown_tags(self.session.history.tags):
+            curve = self.session.history.curve(tag)
+            now = self.snapshot.metrics.get(tag, math.nan)
+            is_stale = math.isfinite(now) and not np.isfinite(curve.mean[-1:]).all()
+            known = np.isfinite(curve.mean)
+            low = float(curve.low[known].min()) if known.any() else math.nan
+            high = float(curve.high[known].max()) if known.any() else math.nan
+            name = Role.MUTED if is_stale else Role.TEXT
+            spans = [
+                (Span(("~" if is_stale else "") + clean(tag), name),),
+                (Span(number(now), Role.STRONG if math.isfinite(now) else Role.ERROR),),
+                (Span(number(low), Role.MUTED),),
+                (Span(number(high), Role.MUTED),),
+            ]
+            rows.append(TagRow(tag, row(spans, columns, widths)))
+        return rows
+
+    def _columns(self) -> list[Column]:
+        return [
+            Column("metric", 24, 0, right=False, grow=24),
+            Column("now", 7, 1),
+            Column("min", 7, 2),
+            Column("max", 7, 3),
+        ]
+
+
+def shown_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the bars of histograms: there are dozens of them."""
+    return tuple(tag for tag in tags if not is_level_tag(tag))

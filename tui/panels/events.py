@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from trainer.telemetry import Event, SessionView, Snapshot
+from tui.draw.search import matches
 from tui.draw.spans import Line, Role, Span, clean, crop, pad
 from tui.panels.base import ScrollingPanel
 
@@ -19,6 +20,8 @@ KIND_ROLES = {
     "rate": Role.PRIMARY,
     "pause": Role.SECONDARY,
     "command": Role.SECONDARY,
+    "edit": Role.SECONDARY,
+    "break": Role.WARNING,
 }
 
 
@@ -32,7 +35,7 @@ class EventsPanel(ScrollingPanel):
 
 What happened, the newest first: starts and ends, checkpoints, pauses and commands, faults of
 single worlds (they are reset, training goes on), alerts and errors. The same lines are in the run
-directory's `events.jsonl`.
+directory's `events.jsonl`. `/` filters by kind or text.
 
 **Healthy:** checkpoints, and nothing else for long.
 
@@ -44,6 +47,27 @@ time step or the gains do not fit the robot.
         super().__init__(id=id, classes=classes)
         self._count = 0
         self._events: deque[Event] = deque(maxlen=1000)
+        self._filter = ""
+
+    @property
+    def filter(self) -> str:
+        """What an event must hold to be shown; see `tui.draw.search`."""
+        return self._filter
+
+    @filter.setter
+    def filter(self, wanted: str) -> None:
+        if wanted != self._filter:
+            self._filter, self._first = wanted, 0
+            self.redraw()
+
+    @property
+    def found(self) -> list[Event]:
+        """The events that the filter lets through, the newest first."""
+        return [event for event in self._events if matches(self._filter, _searched(event))]
+
+    def note(self) -> str:
+        """Say what is filtered."""
+        return f"{len(self.found)} of {len(self._events)} events" if self._filter else ""
 
     def show(self, snapshot: Snapshot, session: SessionView) -> None:
         """Take the events that came since the last call."""
@@ -62,7 +86,10 @@ time step or the gains do not fit the robot.
         """Return a row for each event."""
         if not self._events:
             return [(Span("nothing yet", Role.MUTED),)]
-        return [self._row(event, width) for event in self._events]
+        found = self.found
+        if not found:
+            return [(Span(f"no event holds {self._filter!r}", Role.MUTED),)]
+        return [self._row(event, width) for event in found]
 
     def _row(self, event: Event, width: int) -> Line:
         clock = time.strftime("%H:%M:%S", time.localtime(event.time))
@@ -74,3 +101,7 @@ time step or the gains do not fit the robot.
                 crop(clean(event.text), width - 20), Role.ERROR if role is Role.ERROR else Role.TEXT
             ),
         )
+
+
+def _searched(event: Event) -> str:
+    return f"{event.kind} {event.text}"

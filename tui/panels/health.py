@@ -12,8 +12,8 @@ from trainer.telemetry import History, SessionView, Snapshot
 from tui.draw.numbers import number
 from tui.draw.spans import Line, Role, Span
 from tui.draw.table import Column, layout, row
-from tui.panels.base import Panel
 from tui.panels.learning_rate import CEILING, FLOOR
+from tui.panels.tag_table import TagRow, TagTable
 from tui.panels.trend import trend
 
 MARKS = (("ok", Role.SUCCESS), ("! ", Role.WARNING), ("!!", Role.ERROR))
@@ -115,7 +115,7 @@ def _action_std(snapshot: Snapshot) -> list[Sign]:
     ]
 
 
-class HealthPanel(Panel):
+class HealthPanel(TagTable):
     """A line a sign: mark, value, trend and healthy range."""
 
     TITLE: ClassVar[str] = "health"
@@ -124,7 +124,7 @@ class HealthPanel(Panel):
 ## Health
 
 `ok` within the healthy range, `!` off it, `!!` far off or not finite. Where the room is short,
-the signs that are off come first. What to do about a sign that is off:
+the signs that are off come first. `enter` opens a sign's curve. What to do about one that is off:
 
 - **KL mean, max**: up to 2 and 4 times the desired KL. Wait for the rate to fall; if it does not
   help, fewer epochs.
@@ -147,15 +147,27 @@ the signs that are off come first. What to do about a sign that is off:
         """Depend on the metrics of the last iteration."""
         return id(snapshot.metrics), id(snapshot.update), id(snapshot.info), len(session.history)
 
-    def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
-        """Return a line for each sign; those that are off first where not all fit."""
+    @property
+    def nothing(self) -> str:
+        """What stands there before the first update."""
+        return "no update yet"
+
+    def note(self) -> str:
+        """Say how many signs are off, whether they can be seen or not."""
+        if not self.snapshot.metrics:
+            return ""
+        assert self.session is not None
+        bad = sum(sign.severity > 0 for sign in signs(self.snapshot, self.session.history))
+        more = super().note()
+        return (f"{bad} off" if bad else "all ok") + (f" · {more}" if more else "")
+
+    def tag_rows(self, width: int) -> Sequence[TagRow]:
+        """Return a row for each sign; those that are off first where not all fit."""
         assert self.session is not None
         if not self.snapshot.metrics:
-            return [(Span("no update yet", Role.MUTED),)]
+            return []
         found = signs(self.snapshot, self.session.history)
-        bad = sum(sign.severity > 0 for sign in found)
-        self.caption(subtitle=f"{bad} off" if bad else "all ok")
-        if len(found) > height:
+        if len(found) > self.content_size.height:
             found.sort(key=lambda sign: sign.severity == 0)
         columns = [
             Column("", 13, 0, right=False),
@@ -164,7 +176,7 @@ the signs that are off come first. What to do about a sign that is off:
             Column("", 18, 3, right=False, grow=12),
         ]
         widths = layout(columns, width)
-        return [self._row(sign, columns, widths) for sign in found]
+        return [TagRow(sign.tag, self._row(sign, columns, widths)) for sign in found]
 
     def _row(self, sign: Sign, columns: Sequence[Column], widths: Sequence[int]) -> Line:
         assert self.session is not None

@@ -12,11 +12,11 @@ from tui.draw.levels import is_level_tag
 from tui.draw.numbers import number, percent
 from tui.draw.spans import Role, Span, clean
 from tui.draw.table import Column, head, layout, row
-from tui.panels.base import ScrollingPanel
+from tui.panels.tag_table import TagRow, TagTable
 from tui.panels.trend import trend
 
 
-class TerminationsPanel(ScrollingPanel):
+class TerminationsPanel(TagTable):
     """The share of each reason among the episodes that ended last."""
 
     TITLE: ClassVar[str] = "episodes end by"
@@ -25,7 +25,7 @@ class TerminationsPanel(ScrollingPanel):
 ## Terminations
 
 For each reason its share among the last finished episodes of all worlds, and how it went over the
-run.
+run. `enter` opens its curve.
 
 **Healthy** for a robot that should stay up: `time_out` grows towards 100 %.
 
@@ -40,7 +40,12 @@ reward: the robot stands still, because moving costs more than tracking brings.
         """Depend on the metrics of the last iteration."""
         return id(snapshot.metrics), len(session.history)
 
-    def rows(self, width: int) -> Sequence[Sequence[Span]]:
+    @property
+    def nothing(self) -> str:
+        """What stands there before the first episode has ended."""
+        return "no episode has ended yet"
+
+    def tag_rows(self, width: int) -> Sequence[TagRow]:
         """Return a row for each reason."""
         assert self.session is not None
         shares = {
@@ -49,7 +54,7 @@ reward: the robot stands still, because moving costs more than tracking brings.
             if tag.startswith(self.PREFIX)
         }
         if not shares:
-            return [(Span("no episode has ended yet", Role.MUTED),)]
+            return []
         total = sum(value for value in shares.values() if math.isfinite(value))
         columns = [
             Column("", 14, 0, right=False, grow=6),
@@ -62,22 +67,17 @@ reward: the robot stands still, because moving costs more than tracking brings.
         for tag, value in shares.items():
             share = value / total if total > 0 else value
             past = trend(self.session.history, tag, max(widths[3], 1), self.charset)
-            lines.append(
-                row(
-                    [
-                        (Span(clean(tag.removeprefix(self.PREFIX))),),
-                        (Span(percent(share), Role.STRONG),),
-                        (Span(bar(share, widths[2], self.charset), Role.SECONDARY),),
-                        (Span(past.line, Role.TREND),),
-                    ],
-                    columns,
-                    widths,
-                )
-            )
+            spans = [
+                (Span(clean(tag.removeprefix(self.PREFIX))),),
+                (Span(percent(share), Role.STRONG),),
+                (Span(bar(share, widths[2], self.charset), Role.SECONDARY),),
+                (Span(past.line, Role.TREND),),
+            ]
+            lines.append(TagRow(tag, row(spans, columns, widths)))
         return lines
 
 
-class MetricsPanel(ScrollingPanel):
+class MetricsPanel(TagTable):
     """What commands and curricula measure, such as the error of the commanded velocity."""
 
     TITLE: ClassVar[str] = "commands · curriculum"
@@ -87,8 +87,8 @@ class MetricsPanel(ScrollingPanel):
 
 What the commands and the curriculum report, averaged over the episodes that ended in the
 iteration; `mean` is over the last 20 iterations. Levels by kind of ground are in the curriculum's
-own view. Velocity errors are in m/s (`error_vel_xy`) and
-rad/s (`error_vel_yaw`).
+own view. Velocity errors are in m/s (`error_vel_xy`) and rad/s (`error_vel_yaw`). `enter` opens
+the chosen one's curve, `/` filters.
 
 **Healthy:** errors fall. `error_vel_xy` below 0.35 m/s is a robot that follows its command.
 
@@ -104,38 +104,38 @@ the command is among the observations and that the tracking terms weigh more tha
 
     def head(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the titles."""
-        if not self._tags():
+        if not self._shown_tags():
             return ()
         columns = self._columns()
         return [head(columns, layout(columns, width))]
 
-    def rows(self, width: int) -> Sequence[Sequence[Span]]:
+    @property
+    def nothing(self) -> str:
+        """What stands there before the first report."""
+        return "none reported yet"
+
+    def tag_rows(self, width: int) -> Sequence[TagRow]:
         """Return a row for each metric."""
         assert self.session is not None
-        tags = self._tags()
+        tags = self._shown_tags()
         if not tags:
-            return [(Span("none reported yet", Role.MUTED),)]
+            return []
         columns = self._columns()
         widths = layout(columns, width)
         lines = []
         for tag in tags:
             past = trend(self.session.history, tag, max(widths[2], 1), self.charset)
             value = self.snapshot.metrics[tag]
-            lines.append(
-                row(
-                    [
-                        (Span(clean(tag.split("/", 1)[1])),),
-                        (Span(number(value), Role.STRONG if math.isfinite(value) else Role.ERROR),),
-                        (Span(past.line, Role.TREND),),
-                        (Span(number(past.mean), Role.MUTED),),
-                    ],
-                    columns,
-                    widths,
-                )
-            )
+            spans = [
+                (Span(clean(tag.split("/", 1)[1])),),
+                (Span(number(value), Role.STRONG if math.isfinite(value) else Role.ERROR),),
+                (Span(past.line, Role.TREND),),
+                (Span(number(past.mean), Role.MUTED),),
+            ]
+            lines.append(TagRow(tag, row(spans, columns, widths)))
         return lines
 
-    def _tags(self) -> list[str]:
+    def _shown_tags(self) -> list[str]:
         """Return the tags in the order of `PREFIXES`, but for those of histograms of levels."""
         metrics = self.snapshot.metrics
         of_kinds = {tag.rpartition("/")[0] for tag in metrics if is_level_tag(tag)}

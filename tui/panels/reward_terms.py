@@ -14,7 +14,7 @@ from tui.draw.bars import signed_bar
 from tui.draw.numbers import number
 from tui.draw.spans import Line, Role, Span, clean
 from tui.draw.table import Column, head, layout, row
-from tui.panels.base import ScrollingPanel
+from tui.panels.tag_table import TagRow, TagTable
 from tui.panels.trend import Trend, trend
 
 PREFIX = "Episode_Reward/"
@@ -27,7 +27,7 @@ class _Term(NamedTuple):
     stale: bool
 
 
-class RewardTermsPanel(ScrollingPanel):
+class RewardTermsPanel(TagTable):
     """A signed bar for each reward term, with its weight, its value and its past."""
 
     TITLE: ClassVar[str] = "reward terms"
@@ -42,7 +42,8 @@ small values. `episode` is the sum over the episode itself. `mean` is over the l
 Bars to the left of the line are penalties, to the right rewards; the longest term fills its side.
 `~` marks a term that brought no value in the last iteration.
 
-`s` switches between the preset's order and the largest first.
+The largest come first, by the size of their mean; `o` switches to the preset's order. The arrows
+choose a term and `enter` opens its curve. `/` filters.
 
 **Healthy:** tracking terms grow, penalties shrink towards 0 and stay small beside them.
 
@@ -50,29 +51,36 @@ Bars to the left of the line are penalties, to the right rewards; the longest te
 policy; lower its weight. A term that stays exactly 0 may have weight 0 or never act.
 """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "toggle_order", "sort")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "toggle_order", "Order", tooltip="Largest first, or the preset's order")
+    ]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._sorted = False
+        self._sorted = True
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the metrics of the last iteration."""
         return id(snapshot.metrics), id(snapshot.info), len(session.history)
 
     def action_toggle_order(self) -> None:
-        """Switch between the preset's order and the largest first."""
+        """Switch between the largest first and the preset's order."""
         self._sorted = not self._sorted
         self.redraw()
+
+    @property
+    def nothing(self) -> str:
+        """What stands there before the first episode has ended."""
+        return "no episode has ended yet"
 
     def note(self) -> str:
         """Say what the numbers mean."""
         info = self.snapshot.info
         limit = info.max_episode_length * info.step_dt if info is not None else math.nan
-        order = " · sorted" if self._sorted else ""
         if not self._terms():
             return ""
-        return f"per second of the {limit:g} s limit{order}"
+        more = super().note()
+        return f"per second of the {limit:g} s limit" + (f" · {more}" if more else "")
 
     def head(self, width: int) -> Sequence[Sequence[Span]]:
         """Return the titles."""
@@ -81,25 +89,30 @@ policy; lower its weight. A term that stays exactly 0 may have weight 0 or never
         columns = self._columns()
         return [head(columns, layout(columns, width))]
 
-    def rows(self, width: int) -> Sequence[Sequence[Span]]:
+    def tag_rows(self, width: int) -> Sequence[TagRow]:
         """Return a row for each term, and their total."""
         assert self.session is not None
         terms = self._terms()
         if not terms:
-            return [(Span("no episode has ended yet", Role.MUTED),)]
-        if self._sorted:
-            terms.sort(key=lambda term: -abs(term.now) if math.isfinite(term.now) else -math.inf)
+            return []
         columns = self._columns()
         widths = layout(columns, width)
         finite = [abs(term.now) for term in terms if math.isfinite(term.now)]
         limit = max(finite, default=0.0)
-        lines = []
-        for term in terms:
-            past = trend(self.session.history, PREFIX + term.name, max(widths[5], 1), self.charset)
-            lines.append(self._row(term, past, limit, columns, widths))
+        pasts = {
+            term.name: trend(
+                self.session.history, PREFIX + term.name, max(widths[5], 1), self.charset
+            )
+            for term in terms
+        }
+        if self._sorted:
+            terms.sort(key=lambda term: -_size(pasts[term.name].mean, term.now))
+        rows = [
+            TagRow(PREFIX + term.name, self._row(term, pasts[term.name], limit, columns, widths))
+            for term in terms
+        ]
         total = _Term("total", math.nan, float(np.sum([t.now for t in terms])), stale=False)
-        lines.append(self._row(total, None, 0.0, columns, widths))
-        return lines
+        return [*rows, TagRow("", self._row(total, None, 0.0, columns, widths))]
 
     def _terms(self) -> list[_Term]:
         assert self.session is not None
@@ -169,3 +182,10 @@ policy; lower its weight. A term that stays exactly 0 may have weight 0 or never
             columns,
             widths,
         )
+
+
+def _size(mean: float, now: float) -> float:
+    """Return what a term is sorted by; its mean of late, so that the order is calm."""
+    value = mean if math.isfinite(mean) else now
+    # Two digits: terms of about equal size do not change places all the time.
+    return float(f"{abs(value):.1e}") if math.isfinite(value) else math.inf

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from textual.binding import Binding, BindingType
 
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
-from tui.draw.heat import heat_map, whole_cells
+from tui.draw.heat import Palette, heat_map, whole_cells
 from tui.draw.numbers import count, known, plural
 from tui.draw.spans import Charset, Line, Role, Span, beside, fit, labelled, whole
 from tui.panels.base import Panel
@@ -20,59 +23,103 @@ ONE_LINE = 72
 """Cells that hold all figures on one line."""
 
 
-class RolloutPanel(Panel):
-    """Reward of every stored step, time downward, worlds across."""
+class Quantity(NamedTuple):
+    """What the map can show."""
 
-    TITLE: ClassVar[str] = "rollout · reward"
+    name: str
+    palette: Palette
+    says: str
+
+
+QUANTITIES = (
+    Quantity("reward", Palette.SEQUENTIAL, "reward of each step"),
+    Quantity("value", Palette.SEQUENTIAL, "V of the critic before the step"),
+    Quantity("advantage", Palette.DIVERGING, "better or worse than expected"),
+    Quantity("done", Palette.SEQUENTIAL, "episodes that ended"),
+)
+
+
+class RolloutPanel(Panel, can_focus=True):
+    """One quantity of every stored step, time downward, worlds across."""
 
     HELP: ClassVar[str | None] = """\
 ## Rollout
 
 The rectangle of experience: T steps downward, N worlds across, gathered under fixed weights.
-Worlds are averaged to as many bins as there are columns. Dark is the smallest reward in view,
-bright the largest; an `x` marks a bin where an episode ended, dots are rows not stored yet, `>`
-is the cursor.
+Worlds are averaged to as many bins as there are columns. `v` goes through what is shown: the
+reward, the critic's value, the advantage, and where episodes ended. Dark is the smallest number in
+view, bright the largest; advantages are red below 0 and blue above. An `x` marks a bin where an
+episode ended, dots are rows not stored yet, `>` is the cursor. Advantages are known once a rollout
+is full: those of the last iteration stand there while the next one fills.
 
-**Healthy:** it gets brighter from iteration to iteration, and the `x` get fewer until they are
-mostly time-outs. Rows that are dark all across mean that all worlds do the same at the same time,
-often because their episodes started together (`init_at_random_ep_len`). Many `x`: the robot
-falls, see the terminations.
+**Healthy:** rewards get brighter from iteration to iteration, and the `x` get fewer until they are
+mostly time-outs; values follow the rewards to come; advantages are red and blue in equal parts,
+without bands.
+
+**If not:** rows that are dark all across mean that all worlds do the same at the same time, often
+because their episodes started together (`init_at_random_ep_len`). Many `x`: the robot falls, see
+the terminations. Values of one colour: the critic explains nothing, see `expl. var`.
 """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "cycle", "Quantity", tooltip="Rollout: reward, value, advantage, done")
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._quantity = QUANTITIES[0]
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the rollout alone."""
-        return id(snapshot.rollout), id(snapshot.info)
+        return id(self._rollout(snapshot)), id(snapshot.info), self._quantity.name
+
+    def action_cycle(self) -> None:
+        """Show another quantity."""
+        at = QUANTITIES.index(self._quantity)
+        self._quantity = QUANTITIES[(at + 1) % len(QUANTITIES)]
+        self.redraw()
+
+    def _rollout(self, snapshot: Snapshot) -> RolloutView | None:
+        """Return the present rollout, or for advantages the last one that has them."""
+        view = snapshot.rollout
+        if self._quantity.name != "advantage":
+            return view
+        last = snapshot.boundary.rollout if snapshot.boundary is not None else None
+        return last if last is not None and last.advantage is not None else view
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return the map, and below it the fill and the figures."""
-        view, info = self.snapshot.rollout, self.snapshot.info
+        view, info = self._rollout(self.snapshot), self.snapshot.info
+        self.caption(title=f"rollout · {self._quantity.name}: {self._quantity.says}")
         if view is None or info is None:
             return [(Span("no rollout yet", Role.MUTED),)]
         self.caption(
             subtitle=f"T {info.num_steps_per_env} × N {count(info.num_envs)}"
-            f" = B {count(info.batch_size)}"
+            f" = B {count(info.batch_size)} · v: another quantity"
         )
-        foot = [self._fill(view, info, width), *self._figures(view, width)]
+        numbers = _numbers(view, self._quantity)
+        foot = [self._fill(view, info, width), *self._figures(view, numbers, width)]
         foot = foot[: 3 if height >= 9 else 2]
         map_height = height - len(foot)
         if map_height < 2:
             return foot[:height]
-        return [*self._map(view, width, map_height), *foot]
+        return [*self._map(view, numbers, width, map_height), *foot]
 
-    def _map(self, view: RolloutView, width: int, height: int) -> list[Line]:
-        steps = view.reward.shape[0]
+    def _map(
+        self, view: RolloutView, numbers: NDArray[np.float32], width: int, height: int
+    ) -> list[Line]:
+        steps = numbers.shape[0]
         shades = self.colourless or self.charset is Charset.ASCII
-        reward = view.reward.copy()
-        reward[view.filled :] = np.nan
         rows = whole_cells(steps, height * (1 if shades else 2))
         lines = -(-rows // (1 if shades else 2))
         per_line = steps / max(lines, 1)
         room = max(width - GUTTER, 0)
         picture = heat_map(
-            reward,
+            numbers,
             room,
             lines,
             marks=view.done & (np.arange(steps) < view.filled)[:, None],
+            palette=self._quantity.palette,
             shades=shades,
             charset=self.charset,
         )
@@ -99,11 +146,13 @@ falls, see the terminations.
             width,
         )
 
-    def _figures(self, view: RolloutView, width: int) -> list[Line]:
-        stored = view.reward[: view.filled]
+    def _figures(self, view: RolloutView, numbers: NDArray[np.float32], width: int) -> list[Line]:
+        stored = numbers[: view.filled]
         finite = stored[np.isfinite(stored)]
         low, mean, high = (
-            (finite.min(), finite.mean(), finite.max()) if finite.size else (float("nan"),) * 3
+            (float(finite.min()), float(finite.mean()), float(finite.max()))
+            if finite.size
+            else (math.nan,) * 3
         )
         rows = [
             [
@@ -119,3 +168,12 @@ falls, see the terminations.
         if width >= ONE_LINE:
             rows = [[*rows[0], *rows[1]]]
         return [whole(row, width) for row in rows]
+
+
+def _numbers(view: RolloutView, quantity: Quantity) -> NDArray[np.float32]:
+    """Return what the map shows, [T, bins]; NaN where it is not known yet."""
+    by_name = {"reward": view.reward, "value": view.value, "advantage": view.advantage}
+    found = by_name.get(quantity.name, view.done.astype(np.float32))
+    numbers = np.full(view.reward.shape, np.nan, np.float32) if found is None else found.copy()
+    numbers[view.filled :] = np.nan
+    return numbers

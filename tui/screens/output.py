@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from trainer.telemetry import SessionView, Snapshot
+from tui.draw.search import matches
 
 TAIL_BYTES = 16_384
 """Read from the end of the log; more than any screen shows."""
@@ -22,6 +23,17 @@ class OutputTail(Static):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self._bytes = -1
+        self._filter = ""
+
+    @property
+    def filter(self) -> str:
+        """What a line must hold to be shown; see `tui.draw.search`."""
+        return self._filter
+
+    @filter.setter
+    def filter(self, wanted: str) -> None:
+        if wanted != self._filter:
+            self._filter, self._bytes = wanted, -1
 
     def show(self, snapshot: Snapshot, session: SessionView) -> None:
         """Show as many of the last lines as fit, if there are new ones."""
@@ -32,7 +44,8 @@ class OutputTail(Static):
             size = log.stat().st_size
             if size != self._bytes:
                 self._bytes = size
-                self.update(Content("\n".join(last_lines(log, max(1, self.size.height)))))
+                lines = last_lines(log, max(1, self.size.height), self._filter)
+                self.update(Content("\n".join(lines)))
         except OSError:
             self.update(Content(""))
 
@@ -41,11 +54,11 @@ class OutputTail(Static):
         self._bytes = -1
 
 
-def last_lines(path: Path, count: int) -> list[str]:
-    """Return the last `count` lines of a text file, escape sequences made harmless."""
+def last_lines(path: Path, count: int, wanted: str = "") -> list[str]:
+    """Return the last `count` lines that hold `wanted`, escape sequences made harmless."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - TAIL_BYTES))
         text = file.read().decode("utf-8", "replace")
     lines = text.replace("\r", "\n").replace("\x1b", "␛").splitlines()
-    return [line for line in lines if line.strip()][-count:]
+    return [line for line in lines if line.strip() and matches(wanted, line)][-count:]
