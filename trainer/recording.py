@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from trainer.control import Request
 from trainer.history import Curve, History
 from trainer.pose import RobotRequest
 from trainer.rundir import ABOUT_THE_ROW, RunDir, writer
@@ -127,6 +128,9 @@ class Recording:
 
     def command(self, command: Command) -> None:
         """Do nothing: what is recorded takes no commands."""
+
+    def control(self, request: Request) -> None:
+        """Do nothing: what is recorded takes no requests."""
 
     def look(self, request: TraceRequest | None) -> None:
         """Do nothing: tensors are not recorded."""

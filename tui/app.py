@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from trainer.control import Request
 from trainer.telemetry import Command, Snapshot
 from tui import detached, exit_codes
 from tui.draw.spans import Charset
@@ -179,6 +180,12 @@ class DashboardApp(LendingApp):
         """Ask the session for something and watch closely for the answer."""
         if self.session is not None:
             self.session.command(command)
+            self.hurry()
+
+    def control(self, request: Request) -> None:
+        """Ask the session for something that takes an argument, in the same way."""
+        if self.session is not None:
+            self.session.control(request)
             self.hurry()
 
     def hurry(self) -> None:

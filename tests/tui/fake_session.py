@@ -12,6 +12,20 @@ from types import MappingProxyType
 
 import numpy as np
 
+from trainer.breakpoints import Breakpoint
+from trainer.control import (
+    Adjustable,
+    AppliedEdit,
+    Arm,
+    Change,
+    Control,
+    Disarm,
+    Edit,
+    PauseBehind,
+    RunIterations,
+    SlowMotion,
+    Undo,
+)
 from trainer.stages import Stage
 from trainer.telemetry import (
     Command,
@@ -45,6 +59,28 @@ REWARD_TERMS = {
 
 STAGE_SECONDS = (0.019, 0.573, 0.010, 0.019, 0.008, 0.282, 0.001)
 START_TIME = 1_790_000_000.0
+
+
+ADJUSTABLES = (
+    Adjustable(
+        "trainer.learning_rate",
+        6e-4,
+        "Learning rate at the start; the adaptive schedule moves it.",
+        "The schedule becomes fixed, or the next KL would overwrite the rate.",
+    ),
+    Adjustable("trainer.schedule", "adaptive", "adaptive: the KL moves the learning rate."),
+    Adjustable("trainer.desired_kl", 0.01, "KL divergence that the adaptive schedule aims at."),
+    Adjustable("trainer.entropy_coef", 0.01, "Weight of the entropy bonus in the total loss."),
+    Adjustable("trainer.clip_param", 0.2, "Epsilon."),
+    Adjustable("trainer.value_loss_coef", 1.0, "Weight of the value loss in the total loss."),
+    Adjustable("trainer.max_grad_norm", 1.0, "Largest gradient norm."),
+    Adjustable("trainer.rnd.weight", 0.0, refusal="trainer.rnd.weight_schedule moves it"),
+    *(
+        Adjustable(f"env.rewards.{name}.weight", term[0], "Weight of the reward term.")
+        for name, term in REWARD_TERMS.items()
+    ),
+    Adjustable("env.commands.base_velocity.lin_vel_x", (-1.0, 1.0), "Low and high."),
+)
 
 
 def run_info(num_iterations: int = 1500, **changes: object) -> RunInfo:
@@ -144,7 +180,10 @@ def rollout_view(iteration: int, filled: int, info: RunInfo, bins: int = 64) -> 
     reward[done] -= 0.03
     reward[filled:] = np.nan
     done[filled:] = False
-    return RolloutView(reward=reward, done=done, num_envs=info.num_envs, filled=filled)
+    value = (0.9 + 0.3 * np.roll(wave, 5, axis=1)).astype(np.float32)
+    value[filled:] = np.nan
+    advantage = (wave - wave.mean()).astype(np.float32) if filled == steps else None
+    return RolloutView(reward, done, info.num_envs, filled, value, advantage)
 
 
 def update_view(iteration: int, info: RunInfo) -> UpdateView:
@@ -281,6 +320,8 @@ class FakeSession:
         """Everything asked for, in order."""
         self.requests: list[object] = []
         """Everything that was looked at, in order."""
+        self.control_requests: list[object] = []
+        """The same of what takes an argument."""
         self.robot_requests: list[object] = []
         """The same of robots."""
         self.live = live
@@ -293,7 +334,7 @@ class FakeSession:
             self._record(288, "rate", "learning rate 6.6e-04 to 4.4e-04: KL 0.0231 above 0.02")
             self._record(290, "checkpoint", f"model_{saved}.pt saved, 2.1 MB")
         self._paused_when: str | None = None  # what the next boundary must do
-        self._snapshot = Snapshot(info=self.info)
+        self._snapshot = Snapshot(info=self.info, control=Control(adjustables=ADJUSTABLES))
         self._publish(
             state=RunState.PAUSED if paused else RunState.RUNNING,
             position=Position(completed, stage, step, epoch, mini_batch),
@@ -339,6 +380,33 @@ class FakeSession:
                 self._end(RunState.FINISHED)
             case _:
                 pass
+
+    def control(self, request: object) -> None:
+        """Note the request and do it at once."""
+        self.control_requests.append(request)
+        held = self._snapshot.control
+        match request:
+            case SlowMotion(seconds):
+                self._publish(control=replace(held, dwell=seconds))
+            case PauseBehind(stages):
+                self._publish(control=replace(held, mask=stages))
+            case Arm(one):
+                self._publish(control=replace(held, breakpoints=(*held.breakpoints, one)))
+            case Disarm(one):
+                left: tuple[Breakpoint, ...] = tuple(b for b in held.breakpoints if b != one)
+                self._publish(control=replace(held, breakpoints=left))
+            case Edit(key, value, reason):
+                old = next(one.value for one in held.adjustables if one.key == key)
+                done = AppliedEdit(
+                    self._snapshot.completed_iterations, reason, (Change(key, old, value),)
+                )
+                self._publish(control=replace(held, edits=(*held.edits, done)))
+            case Undo():
+                self._publish(control=replace(held, edits=held.edits[:-1]))
+            case RunIterations(count):
+                for _ in range(count):
+                    self.finish_iteration()
+                self._pause()
 
     def look(self, request: object) -> None:
         """Note the request; while paused answer it at once, else with the next iteration."""
@@ -438,6 +506,7 @@ class FakeSession:
             completed += 1
         self._publish(position=following, completed_iterations=completed)
         if following.stage is Stage.FRESH:
+            self._publish(boundary=replace(self._snapshot, boundary=None))
             self._answer()
         if completed >= self.info.num_iterations:
             self._publish(state=RunState.FINISHED)

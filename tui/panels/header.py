@@ -60,6 +60,7 @@ found and the preset's CPU table applies.
             snapshot.progress,
             id(snapshot.info),
             id(snapshot.failure),
+            snapshot.control.dwell,
         )
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
@@ -88,6 +89,8 @@ found and the preset's CPU table applies.
         digits = len(str(info.num_iterations))
         at = f"{snapshot.completed_iterations:>{digits}}/{info.num_iterations}"
         name = clean(PurePath(info.run_dir).name)
+        dwell = snapshot.control.dwell
+        slow = [_Field(1, labelled("slow", f"{1000 * dwell:.0f} ms"))] if dwell else []
         return [
             _Field(9, (Span("ppo-tui", Role.PRIMARY),)),
             _Field(2, (Span(clean(info.preset), Role.STRONG),)),
@@ -96,6 +99,7 @@ found and the preset's CPU table applies.
             _Field(5, (Span(clean(info.device)),)),
             _Field(1, labelled("it", at)),
             _Field(0, (state,)),
+            *slow,
             _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
             _Field(7, (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),

@@ -10,7 +10,7 @@ from trainer.telemetry import RunInfo, RunState, SessionView, Snapshot
 from trainer.trace import worst
 from tui.draw.bars import bar
 from tui.draw.numbers import percent, short_seconds
-from tui.draw.spans import Line, Role, Span, crop, pad
+from tui.draw.spans import Charset, Line, Role, Span, crop, pad
 from tui.draw.stage_words import tick
 from tui.panels.base import Panel
 
@@ -79,7 +79,8 @@ networks; if observe or targets do, look at their terms.
 A tick behind a stage's name says that its invariants held when they were last checked, a cross that
 one is broken: `t` says which.
 
-A pause takes effect at the next boundary between two stages; the line below says which.
+A pause takes effect at the next boundary between two stages; the line below says which. `m`
+chooses stages behind which the loop pauses every time that it runs past them; `‖` marks them.
 """
 
     DEFAULT_CSS = """
@@ -95,6 +96,7 @@ A pause takes effect at the next boundary between two stages; the line below say
             snapshot.progress,
             id(snapshot.stage_seconds),
             snapshot.invariants,
+            snapshot.control.mask,
         )
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
@@ -111,6 +113,8 @@ A pause takes effect at the next boundary between two stages; the line below say
         active = not snapshot.state.is_over and snapshot.state is not RunState.STARTING
         for stage, width, label in zip(Stage, widths, labels, strict=True):
             current = active and stage is snapshot.position.stage
+            mark = "=" if self.charset is Charset.ASCII else "‖"
+            label = label + mark if stage in snapshot.control.mask else label
             text = f">{label}<" if current else label
             if width < len(text):
                 text = f">{stage.value}" if current and width > 1 else str(stage.value)

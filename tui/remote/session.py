@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer import address
+from trainer.control import Request
 from trainer.pose import RobotRequest
 from trainer.recording import standing
 from trainer.rundir import RunDir
@@ -87,6 +88,11 @@ class RemoteSession:
         """Send a command along with the next question."""
         if not self.only_reads:
             self._call("command", command)
+
+    def control(self, request: Request) -> None:
+        """Send a request along with the next question."""
+        if not self.only_reads:
+            self._call("control", request)
 
     def look(self, request: TraceRequest | None) -> None:
         """Say what a person looks at."""

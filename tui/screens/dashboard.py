@@ -28,10 +28,10 @@ from tui.panels import (
     TerminationsPanel,
     TimingPanel,
 )
-from tui.screens.base import SizedScreen
 from tui.screens.failure import FailureView
 from tui.screens.output import OutputTail
 from tui.screens.status import StatusLine, ViewBar
+from tui.screens.steering import SteeringScreen
 from tui.screens.trace import TraceView
 
 VIEWS = ("overview", "rollout", "update", "rewards", "curriculum", "timing", "log")
@@ -41,7 +41,7 @@ LIVE = "Panel, FailureView, OutputTail"
 """What is handed each new snapshot while it can be seen."""
 
 
-class DashboardScreen(SizedScreen):
+class DashboardScreen(SteeringScreen):
     """Shows one session; the app hands it each new snapshot."""
 
     CSS_PATH: ClassVar[list[str]] = ["dashboard.tcss", "trace.tcss"]
@@ -89,11 +89,8 @@ class DashboardScreen(SizedScreen):
     ]
 
     def __init__(self, session: SessionView) -> None:
-        super().__init__()
-        self.session = session
-        self.snapshot = session.snapshot()
+        super().__init__(session)
         self._before_trace = VIEWS[0]
-        self._leaving = False
 
     def contents(self) -> list[Widget]:
         """Return header, stage strip, views, status line and keys."""
@@ -171,6 +168,7 @@ class DashboardScreen(SizedScreen):
         before, self.snapshot = self.snapshot, snapshot
         if snapshot.failure is not None and before.failure is None:
             self._go_to("failure")
+        self.looking_back.take(snapshot)
         self._draw()
         self.query_one(TraceView).follow(snapshot)
         if snapshot.state is not before.state:
@@ -186,15 +184,26 @@ class DashboardScreen(SizedScreen):
         """Fill the panels that a larger size brings to light."""
         self.call_after_refresh(self._draw)
 
+    def redraw(self) -> None:
+        """Show what is to be shown now."""
+        self._draw()
+
     def _draw(self) -> None:
+        snapshot, session = self.looking_back.shown or (self.snapshot, self.session)
         with self.app.batch_update():
             for widget in self.query(LIVE):
                 if isinstance(widget, Panel | FailureView | OutputTail) and is_shown(widget):
-                    widget.show(self.snapshot, self.session)
+                    widget.show(snapshot, session)
             self._show_status()
 
     def _show_status(self) -> None:
-        self.query_one(StatusLine).show(self.snapshot, self.view, leaving=self._leaving)
+        earlier = self.looking_back.shown
+        self.query_one(StatusLine).show(
+            self.snapshot,
+            self.view,
+            leaving=self._leaving,
+            looking_back=None if earlier is None else earlier[0].completed_iterations,
+        )
         self.query_one(ViewBar).show(self.view, failed=self.snapshot.failure is not None)
 
     # Keys.
@@ -203,7 +212,7 @@ class DashboardScreen(SizedScreen):
         """Say which keys mean something now; the footer shows only those."""
         state = self.snapshot.state
         paused = state is RunState.PAUSED
-        at_work = state in (RunState.RUNNING, RunState.PAUSED) and not self._leaving
+        at_work = self.is_at_work
         match action:
             case "pause":
                 return at_work and not paused
@@ -214,7 +223,7 @@ class DashboardScreen(SizedScreen):
             case "view" if parameters == ("failure",):
                 return self.snapshot.failure is not None
             case _:
-                return True
+                return super().check_action(action, parameters)
 
     def action_pause(self) -> None:
         """Pause behind the stage that runs now."""
@@ -275,8 +284,11 @@ class DashboardScreen(SizedScreen):
             self.notify("Choose a panel first: tab.")
 
     def action_back(self) -> None:
-        """Leave the zoom, the focus, the trace or the failure, in this order."""
-        if self.maximized is not None:
+        """Leave the past, the zoom, the focus, the trace or the failure, in this order."""
+        if self.looking_back.shown is not None:
+            self.looking_back.return_to_live()
+            self._draw()
+        elif self.maximized is not None:
             self.minimize()
         elif self.view in ("trace", "robot"):
             self._go_to(self._before_trace)

@@ -109,7 +109,7 @@ class ReplayScreen(DashboardScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave out what a run that is over cannot do."""
-        if action in ("pause", "run", "trace", "turn", "app.detach"):
+        if action in ("pause", "run", "trace", "turn", "look_back", "app.detach"):
             return False
         return super().check_action(action, parameters)
 

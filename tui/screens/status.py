@@ -64,9 +64,11 @@ class StatusLine(Static):
         super().__init__(id=id, markup=False)
         self._text = ""
 
-    def show(self, snapshot: Snapshot, view: str, *, leaving: bool) -> None:
+    def show(
+        self, snapshot: Snapshot, view: str, *, leaving: bool, looking_back: int | None = None
+    ) -> None:
         """Say it for this snapshot."""
-        text, style = status(snapshot, view, leaving=leaving)
+        text, style = status(snapshot, view, leaving=leaving, looking_back=looking_back)
         if getattr(self.app, "charset", None) is Charset.ASCII:
             text = ascii_text(text)
         if text != self._text:
@@ -74,14 +76,22 @@ class StatusLine(Static):
             self.update(Content.styled(text, style))
 
 
-def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
+def status(
+    snapshot: Snapshot, view: str, *, leaving: bool, looking_back: int | None = None
+) -> tuple[str, str]:
     """Return the line that says where a run stands, and its style.
 
     Args:
         snapshot: the run's newest.
         view: what is on show.
         leaving: whether a person has ended the run.
+        looking_back: the iteration that is looked back at, if one is.
     """
+    if looking_back is not None:
+        paused = snapshot.state is RunState.PAUSED
+        goes_on = "" if snapshot.state.is_over or paused else ", training goes on"
+        text = f"LOOKING BACK at iteration {looking_back} of {snapshot.completed_iterations}"
+        return f"{text}{goes_on}  ·  , ; move  ·  esc live", "bold $warning"
     stage = snapshot.position.stage.label
     match snapshot.state:
         case RunState.FAILED:
@@ -96,7 +106,8 @@ def status(snapshot: Snapshot, view: str, *, leaving: bool) -> tuple[str, str]:
         case _ if leaving:
             return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
         case RunState.PAUSED if not snapshot.pending:
-            return f"PAUSED behind {stage}  ·  space runs on", "bold $accent"
+            why = f": {snapshot.control.paused_by}" if snapshot.control.paused_by else ""
+            return f"PAUSED behind {stage}{why}  ·  space runs on", "bold $accent"
         case RunState.STARTING:
             return f"starting: {snapshot.progress or '...'}", "$accent"
     if snapshot.pending:
