@@ -46,9 +46,9 @@ def kl(old_mean: Tensor, old_std: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     """
     var_ratio = (old_std / std).square()
     shift = ((old_mean - mean) / std).square()
-    # The shift is added to the ratio first: rounding noise far below 1e-7 vanishes here, so a
-    # policy that has not moved gives 0, and the adaptive learning rate stays.
-    return 0.5 * (var_ratio + shift - 1.0 - var_ratio.log()).sum(-1, keepdim=True)
+    # Small terms are joined last: beside a 1 in float32 a KL below 1e-7 would be lost, which is
+    # what a step at the lowest learning rates makes.
+    return 0.5 * (shift + (var_ratio - 1.0 - var_ratio.log())).sum(-1, keepdim=True)
 
 
 class Gaussian(nn.Module):

@@ -286,7 +286,8 @@ class Trainer:
     def optimize(self) -> None:
         """Stage 6: re-score one mini-batch's actions and make one optimizer step."""
         assert self.mini_batches is not None
-        self.results.append(self.learner.optimize(self.mini_batches[self.position.mini_batch]))
+        batch = self.mini_batches[self.position.mini_batch]
+        self.results.append(self.learner.optimize(batch, unmoved=not self.results))
 
     def fresh(self) -> None:
         """Stage 7: the cursor goes back to 0; weights, obs_T and running episodes stay."""

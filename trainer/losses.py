@@ -8,8 +8,8 @@ from torch import Tensor
 MIN_LEARNING_RATE = 1e-5
 MAX_LEARNING_RATE = 1e-2
 LEARNING_RATE_FACTOR = 1.5
-KL_ROUNDING = 1e-10
-"""Up to this a KL is rounding noise of a policy that has not moved."""
+KL_ROUNDING = 1e-6
+"""Up to this the KL of a policy that has not moved is rounding noise."""
 
 
 def surrogate_losses(ratio: Tensor, advantages: Tensor, clip_param: float) -> Tensor:
@@ -48,14 +48,24 @@ def value_losses(
     return torch.maximum(errors, (clipped - returns).square())
 
 
-def adapt_learning_rate(learning_rate: float, kl: float, desired_kl: float) -> float:
+def adapt_learning_rate(
+    learning_rate: float, kl: float, desired_kl: float, *, unmoved: bool = False
+) -> float:
     """Divide the rate by 1.5 above twice the desired KL, multiply by 1.5 below half of it.
 
-    At 0, which is what the first mini-batch of an update has, the rate stays. RSL-RL compares with
-    0 exactly, and rounding noise raises its rate there. It is kept within 1e-5 to 1e-2.
+    A KL of 0 leaves the rate as it is. It is kept within 1e-5 to 1e-2.
+
+    Args:
+        learning_rate: in force so far.
+        kl: mean KL(old || new).
+        desired_kl: what the schedule aims at.
+        unmoved: no step has been taken since the rollout: a KL up to `KL_ROUNDING` is then taken
+            for the 0 that it stands for, where RSL-RL raises the rate for rounding noise.
     """
+    if unmoved and kl <= KL_ROUNDING:
+        return learning_rate
     if kl > 2.0 * desired_kl:
         return max(MIN_LEARNING_RATE, learning_rate / LEARNING_RATE_FACTOR)
-    if KL_ROUNDING < kl < desired_kl / 2.0:
+    if 0.0 < kl < desired_kl / 2.0:
         return min(MAX_LEARNING_RATE, learning_rate * LEARNING_RATE_FACTOR)
     return learning_rate

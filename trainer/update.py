@@ -134,13 +134,18 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = value
 
-    def optimize(self, batch: Samples) -> MiniBatchResult:
+    def optimize(self, batch: Samples, *, unmoved: bool = False) -> MiniBatchResult:
         """Re-score the stored actions of one mini-batch and take one optimizer step.
 
         The adaptive schedule sets the rate from this mini-batch's KL before the step. The device
         is waited for once, when all numbers are read together before the step.
 
         Gradients and all numbers are means over the mini-batches of all ranks.
+
+        Args:
+            batch: M samples of the rollout.
+            unmoved: no step has been taken since the rollout, so the policy is still the one that
+                made it, and a KL of rounding size moves no rate.
 
         Raises:
             NonFiniteError: a loss or a gradient is not finite; no parameter has changed.
@@ -176,7 +181,9 @@ class Learner:
             _set_gradients(parameters, own_gradients)
 
         if config.schedule == "adaptive":
-            self.learning_rate = adapt_learning_rate(self.learning_rate, mean_kl, config.desired_kl)
+            self.learning_rate = adapt_learning_rate(
+                self.learning_rate, mean_kl, config.desired_kl, unmoved=unmoved
+            )
         clip_grads_with_norm_(self._actor_parameters, config.max_grad_norm, actor_norm)
         clip_grads_with_norm_(self._critic_parameters, config.max_grad_norm, critic_norm)
         self.optimizer.step()

@@ -160,10 +160,11 @@ def test_below_its_range_their_std_has_no_gradient_and_ours_comes_back(state_dep
     assert not gradients[1].any()
 
 
-def test_a_kl_of_rounding_size_raises_their_rate_and_not_ours():
+def test_before_the_first_step_a_kl_of_rounding_size_raises_their_rate_and_not_ours():
     pair = Pair(FEATURES[0])
     pair.collect()
     pair.reference.actor.get_kl_divergence = lambda *params: torch.full((32,), 1e-14)
     pair.reference.update()
     assert pair.rates[0] == pytest.approx(1.5e-3)
-    assert adapt_learning_rate(1e-3, 1e-14, 0.01) == 1e-3
+    assert adapt_learning_rate(1e-3, 1e-14, 0.01, unmoved=True) == 1e-3
+    assert adapt_learning_rate(1e-3, 1e-14, 0.01) == pytest.approx(1.5e-3)  # behind a step

@@ -72,7 +72,7 @@ def learn_extended(learner, samples):
     states = samples.observations["policy"]
     rewards = [learner.rnd.intrinsic_reward(states * scale).clone() for scale in (1.0, 2.0)]
     learner.rnd.update_normalizer(states)
-    steps = [learner.optimize(samples) for _ in range(3)]
+    steps = [learner.optimize(samples, unmoved=i == 0) for i in range(3)]
     return {
         "losses": [[step.surrogate, step.symmetry, step.rnd] for step in steps],
         "rewards": [*rewards, learner.rnd.intrinsic_reward(states)],
@@ -109,7 +109,7 @@ def batch(rank):
 
 def learn(learner, samples):
     """Three optimizer steps; rates, KLs, and what the last one left behind."""
-    steps = [learner.optimize(samples) for _ in range(3)]
+    steps = [learner.optimize(samples, unmoved=i == 0) for i in range(3)]
     named = [*learner.actor.named_parameters("actor"), *learner.critic.named_parameters("critic")]
     return {
         "rates": [step.learning_rate for step in steps],

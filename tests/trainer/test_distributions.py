@@ -48,6 +48,14 @@ def test_kl_of_known_gaussians():
     assert got.item() == pytest.approx(math.log(2) + 0.25 - 0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize(("shift", "widening"), [(1e-5, 0.0), (0.0, 2e-5), (1e-5, 2e-5)])
+def test_the_kl_of_the_smallest_steps_is_not_lost_in_float32(shift, widening):
+    mean, std = torch.full((1, 12), 0.5), torch.ones(12)
+    expected = 12 * (shift**2 / 2 + widening**2)  # to second order
+    got = kl(mean, std, mean + shift, std + widening).item()
+    assert got == pytest.approx(expected, rel=0.05)
+
+
 @given(MEANS, STDS, MEANS, STDS)
 def test_kl_is_never_negative_and_zero_only_between_equals(old_mean, old_std, mean, std):
     old = float64(old_mean), float64(old_std)

@@ -48,6 +48,7 @@ def test_unclipped_value_loss_is_the_squared_error_without_one_half():
     [
         (0.0, 1e-3),
         (-1e-9, 1e-3),
+        (4.5e-11, 1.5e-3),
         (0.0049999, 1.5e-3),
         (0.005, 1e-3),
         (0.01, 1e-3),
@@ -57,6 +58,14 @@ def test_unclipped_value_loss_is_the_squared_error_without_one_half():
 )
 def test_the_rate_moves_outside_the_dead_band_alone(kl, expected):
     assert adapt_learning_rate(1e-3, kl, 0.01) == expected
+
+
+@pytest.mark.parametrize(
+    ("kl", "expected"), [(1e-14, 1e-3), (1e-6, 1e-3), (2e-6, 1.5e-3), (1.0, 1e-3 / 1.5)]
+)
+def test_before_the_first_step_a_kl_of_rounding_size_is_none(kl, expected):
+    assert adapt_learning_rate(1e-3, kl, 0.01, unmoved=True) == expected
+    assert adapt_learning_rate(1e-3, kl, 1e-8, unmoved=True) <= 1e-3
 
 
 def test_the_rate_stops_at_floor_and_ceiling():

@@ -131,7 +131,7 @@ def test_during_an_update_there_is_one_observation_tensor_and_a_mini_batch_of_it
     others = []  # sizes of what has the width of an observation, beside the rollout
     optimize = trainer.learner.optimize
 
-    def watched(batch):
+    def watched(batch, **how):
         gc.collect()
         storages = {
             thing.untyped_storage().data_ptr(): thing.untyped_storage().nbytes()
@@ -141,7 +141,7 @@ def test_during_an_update_there_is_one_observation_tensor_and_a_mini_batch_of_it
             and thing.shape not in weights
         }
         others.append([size for place, size in storages.items() if place not in rollout])
-        return optimize(batch)
+        return optimize(batch, **how)
 
     monkeypatch.setattr(trainer.learner, "optimize", watched)
     trainer.iterate()

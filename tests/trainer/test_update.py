@@ -56,7 +56,8 @@ def collect(learner: Learner, num_steps=6, num_envs=8, seed=0) -> Rollout:
 def update(learner: Learner, rollout: Rollout, seed=1):
     config = learner.config
     batches = sample(rollout, config.num_mini_batches, torch.Generator().manual_seed(seed))
-    return [learner.optimize(batch) for _ in range(config.num_learning_epochs) for batch in batches]
+    passes = [batch for _ in range(config.num_learning_epochs) for batch in batches]
+    return [learner.optimize(batch, unmoved=i == 0) for i, batch in enumerate(passes)]
 
 
 def weights(learner: Learner) -> list[torch.Tensor]:
@@ -165,9 +166,25 @@ def test_the_kl_sets_the_rate_of_the_very_step_it_precedes(kl_scale, expected):
     learner = make_learner()
     batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
     batch.means.add_(kl_scale)  # the policy "was" elsewhere
-    result = learner.optimize(batch)
+    result = learner.optimize(batch, unmoved=True)
     assert result.learning_rate == expected
     assert [group["lr"] for group in learner.optimizer.param_groups] == [expected]
+
+
+def test_rounding_moves_no_rate_before_the_first_step_and_the_smallest_kl_does_behind_it():
+    for unmoved, expected in ((True, 1e-3), (False, 1.5e-3)):
+        learner = make_learner()
+        batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
+        batch.means.add_(1e-5)
+        result = learner.optimize(batch, unmoved=unmoved)
+        assert 0.0 < result.kl < 1e-9
+        assert result.learning_rate == expected
+
+
+def test_at_the_lowest_rate_every_mini_batch_behind_the_first_raises_it():
+    learner = make_learner(learning_rate=1e-5, num_learning_epochs=1, entropy_coef=0.0)
+    rates = [result.learning_rate for result in update(learner, collect(learner))]
+    assert rates == pytest.approx([1e-5 * 1.5**i for i in range(len(rates))])
 
 
 def test_a_fixed_rate_stays_whatever_the_kl():
