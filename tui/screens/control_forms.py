@@ -135,7 +135,7 @@ class BreakpointsScreen(FollowsTerminal, ModalScreen[None]):
             yield Static("", id="problem", markup=False)
             yield Static(
                 "enter arms  ·  tab, then x: disarms  ·  esc closes\n"
-                f"{'   '.join(EXAMPLES)}\n"
+                f"{'  '.join(EXAMPLES)}\n"
                 "any metric > or < a number; nan: a number that is not finite, or\n"
                 "a world that went bad; 'always' behind it: stays armed after a pause",
                 id="hint",
