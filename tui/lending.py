@@ -16,6 +16,8 @@ class LendingApp(PaintingApp[int]):
         launcher: the process that a shell can stop in place of this one, if there is one.
     """
 
+    frame_interval = 0.2
+
     def __init__(self, launcher: Launcher | None) -> None:
         super().__init__(driver_class=TerminalDriver)
         self.launcher = launcher

@@ -39,6 +39,9 @@ class PaintingApp(App[Result], Generic[Result]):
 
     _picture: Picture | None = None
     _pace = Pace()
+    frame_interval = 0.0
+    """Seconds between two frames, unless a key was pressed; what comes between joins the next."""
+    _sent = 0.0
     _urgent_until = 0.0
 
     @property
@@ -93,8 +96,9 @@ class PaintingApp(App[Result], Generic[Result]):
         driver, picture = self._terminal, self._picture
         if driver is None or picture is None:
             return
-        is_urgent = time.monotonic() < self._urgent_until
-        if not driver.is_ready or not (self._pace.allows or is_urgent):
+        now = time.monotonic()
+        may_have_it = self._pace.allows and now - self._sent >= self.frame_interval
+        if not driver.is_ready or not (may_have_it or now < self._urgent_until):
             self._retry.resume()
             return
         self._retry.pause()
@@ -107,6 +111,7 @@ class PaintingApp(App[Result], Generic[Result]):
             column, row = self.cursor_position
             frame += f"\x1b[{row + 1};{column + 1}H"
         driver.write_frame(frame)
+        self._sent = now
         self._pace.spend(len(frame.encode("utf-8", "replace")))
 
 
