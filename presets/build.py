@@ -140,7 +140,7 @@ def require_tracker(resolved: Resolved) -> None:
 
 def notes_on(resolved: Resolved, device: Device, ranks: Ranks = Ranks()) -> list[str]:  # noqa: B008
     """Say what a person should know of training this preset on this device."""
-    notes = []
+    notes = [*resolved.notes]
     if device.note:
         notes.append(f"{device.note}: {_consequence(resolved)}")
     if device.kind == "cuda":

@@ -18,6 +18,7 @@ from presets import files, overrides, term_files
 from presets.adapters import run_name
 from presets.files import PresetFile
 from presets.layers import Layer, Layers
+from presets.older_keys import translated
 from presets.problems import PresetError, did_you_mean, locate, sentences
 from presets.schema import Preset
 from presets.toml import Path, format_key, format_table, leaves
@@ -42,6 +43,8 @@ class Resolved:
     the option that stands for the key."""
     own_terms: tuple[FilePath, ...] = ()
     """A person's own term files, which stand beside ours."""
+    notes: tuple[str, ...] = ()
+    """What was read otherwise than it is written, a sentence each."""
 
     @property
     def uses_cpu_table(self) -> bool:
@@ -71,7 +74,11 @@ def load(
     Raises:
         PresetError: anything is wrong; its messages say what and where.
     """
-    chain = files.chain(name)
+    chain, notes = [], []
+    for file, table in files.chain(name):
+        today, told = translated(table, file.label)
+        chain.append((file, today))
+        notes += told
     file, _ = chain[-1]
     terms = term_files.checked(own_terms)
     changes = overrides.collect(settings, flags)
@@ -88,7 +95,7 @@ def load(
         problems += _problems_of_obs_groups(preset, layers)
     if problems or preset is None:
         raise PresetError(problems)
-    return Resolved(preset, file, MappingProxyType(_origins(preset, layers)), terms)
+    return Resolved(preset, file, MappingProxyType(_origins(preset, layers)), terms, tuple(notes))
 
 
 def filed_under(name: str) -> str:

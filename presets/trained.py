@@ -31,8 +31,9 @@ class Trained(NamedTuple):
     """What the checkpoint holds."""
     resolved: Resolved
     """The run's own settings, whatever has become of the preset since."""
-    passed_over: tuple[str, ...]
-    """Newer checkpoints and runs that cannot be read, and why, a sentence each."""
+    notes: tuple[str, ...]
+    """Newer checkpoints and runs that cannot be read, and why, and what is of an older version; a
+    sentence each."""
 
 
 def find_trained(name: str, own_terms: Iterable[Path] = ()) -> Trained:
@@ -54,7 +55,8 @@ def find_trained(name: str, own_terms: Iterable[Path] = ()) -> Trained:
         folder, found = _newest(name)
     assert found.path is not None
     resolved = load(str(folder / "config.toml"), own_terms=own_terms)
-    return Trained(folder, found.path, found.state, resolved, found.unreadable)
+    notes = (*found.unreadable, *resolved.notes)
+    return Trained(folder, found.path, found.state, resolved, notes)
 
 
 def quiet(preset: Preset, num_envs: int, seed: int | None = None) -> Preset:

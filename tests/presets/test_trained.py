@@ -48,8 +48,8 @@ def test_the_newest_run_without_a_checkpoint_is_passed_over_and_named():
     (newer / "checkpoints/model_0.pt").write_bytes(b"cut")
     trained = find_trained("tiny/latest")
     assert trained.folder == older
-    assert "cut short" in trained.passed_over[0]
-    assert trained.passed_over[1] == f"{newer}: has no readable checkpoint"
+    assert "cut short" in trained.notes[0]
+    assert trained.notes[1] == f"{newer}: has no readable checkpoint"
 
 
 def test_what_cannot_be_played_is_refused_in_sentences():

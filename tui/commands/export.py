@@ -48,7 +48,7 @@ def export(
         from presets.trained import find_trained
 
         trained = find_trained(run, terms or ())
-        for sentence in trained.passed_over:
+        for sentence in trained.notes:
             print(f"note: {sentence}")
         if file_format == "rsl_rl":
             print(f"{export_rsl_rl(trained, output)}  from {trained.checkpoint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,6 +64,8 @@ def play(
 
         chosen = resolve_device(device)
         trained = find_trained(run, terms or ())
+        for sentence in trained.notes:
+            print(f"note: {sentence}", file=sys.stderr)
         if headless or json or episodes is not None or not has_screen():
             _count(trained, chosen, episodes or 20, num_envs, seed, as_json=json)
             return
