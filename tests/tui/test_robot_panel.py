@@ -58,12 +58,12 @@ async def test_keys_choose_the_world():
         assert session.robot_requests == [RobotRequest(Choice.WORST)]
         app.panel.show(session.snapshot(), session)
         for key, request in (
-            ("b", RobotRequest(Choice.BEST)),
+            ("W", RobotRequest(Choice.BEST)),
             ("w", RobotRequest(Choice.WORST)),
             ("n", RobotRequest(Choice.CHOSEN, 1)),  # behind world 0, which the fake answers with
             ("n", RobotRequest(Choice.CHOSEN, 2)),
             ("f", RobotRequest(Choice.CHOSEN, 2)),
-            ("N", RobotRequest(Choice.CHOSEN, 1)),
+            ("left_curly_bracket", RobotRequest(Choice.CHOSEN, 1)),
         ):
             await pilot.press(key)
             assert session.robot_requests[-1] == request, key

@@ -38,8 +38,8 @@ From the right the robot looks to the right, its left side is drawn in dots, and
 the ground is a full disc; from above ahead is right. The dotted arrow is the velocity it is told,
 the full one its own, the arcs how fast it turns. Ground that rises has contour lines.
 
-`w` looks at the world with the least reward a step in its running episode, `b` at that with the
-most, each until the episode ends; `n` and `N` go through the worlds, `f` stays with the one on
+`w` looks at the world with the least reward a step in its running episode, `W` at that with the
+most, each until the episode ends; `n` and `{` go through the worlds, `f` stays with the one on
 show. `ppo-tui play` shows the same without noise, and can be steered.
 
 **Healthy:** after a few hundred iterations a walking robot keeps its body level and lifts each foot
@@ -49,9 +49,9 @@ a body that leans on one knee, are rewards that were met in a way nobody meant.
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "choose('worst')", show=False, tooltip="Robot: the world that does worst"),
-        Binding("b", "choose('best')", show=False, tooltip="Robot: the world that does best"),
-        Binding("n", "next(1)", show=False, tooltip="Robot: the next world"),
-        Binding("N", "next(-1)", show=False, tooltip="Robot: the world before"),
+        Binding("W", "choose('best')", show=False, tooltip="Robot: the world that does best"),
+        Binding("n,right_curly_bracket", "next(1)", show=False, tooltip="Robot: the next world"),
+        Binding("left_curly_bracket", "next(-1)", show=False, tooltip="Robot: the world before"),
         Binding("f", "follow", show=False, tooltip="Robot: stay with the world on show"),
     ]
 
@@ -97,7 +97,7 @@ a body that leans on one knee, are rewards that were met in a way nobody meant.
             return [(Span("no worlds yet" if starting else NO_POSE, Role.MUTED),)]
         info = self.snapshot.info
         of = f" of {info.num_envs}" if info is not None else ""
-        keys = "w worst  b best  n next  f follow"
+        keys = "w worst  W best  n next  f follow"
         self.caption(
             title=f"{self.TITLE} · world {pose.world}{of} · {_why(self.request)}", subtitle=keys
         )
