@@ -128,6 +128,10 @@ class RolloutView:
     num_envs: int
     filled: int
     """Rows that belong to the present rollout."""
+    value: Floats | None = None
+    """Mean V of each bin, [T, bins]; NaN where the row is not filled yet."""
+    advantage: Floats | None = None
+    """Mean advantage of each bin, [T, bins]; None before the rollout is full."""
 
 
 @dataclass(frozen=True, slots=True)

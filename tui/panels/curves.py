@@ -206,6 +206,7 @@ class AllMetricsPanel(TagTable):
     """Every metric of the run: its value, and the least and the largest it ever had."""
 
     TITLE: ClassVar[str] = "all metrics"
+    MARKS_ALWAYS: ClassVar[bool] = True
 
     HELP: ClassVar[str | None] = """\
 ## All metrics
@@ -257,7 +258,7 @@ iteration: it stays in the list.
 
     def _columns(self) -> list[Column]:
         return [
-            Column("metric", 24, 0, right=False, grow=24),
+            Column("metric", 24, 0, right=False, grow=30),
             Column("now", 7, 1),
             Column("min", 7, 2),
             Column("max", 7, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +13,19 @@ from trainer.telemetry import SessionView, Snapshot, UpdateView
 from tui.draw.axis import GUTTER, Guide, Scale, tick_label
 from tui.draw.bars import columns
 from tui.draw.chart import line_chart
+from tui.draw.lens import Lens
 from tui.draw.numbers import number
 from tui.draw.spans import Charset, Line, Role, Span, fit, labelled, runs, whole
 from tui.panels.base import Panel
 
 FLOOR, CEILING = 1e-5, 1e-2
 """Range of the adaptive schedule's learning rate (RSL-RL)."""
+
+EVEN_PITCH = 4
+"""Cells of a bar and its gap from which these may differ by one from bar to bar."""
+
+MOST_PITCH = 12
+"""Cells of a bar and the gap behind it, at most."""
 
 CHART_HEIGHT = 7
 """Lines of the rate's curve over the run, where there is room for it."""
@@ -45,9 +53,16 @@ exploding rewards or observations. Stuck at 1e-2: the policy hardly changes; che
 can be reached.
 """
 
+    def __init__(
+        self, *, lens: Lens | None = None, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.lens = lens or Lens()
+        """How the curve over the run is looked at."""
+
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the last update."""
-        return id(snapshot.update), id(snapshot.info), len(session.history)
+        return id(snapshot.update), id(snapshot.info), len(session.history), self.lens.state
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return figures, bars, arrows and the rate, as many as there is room for."""
@@ -157,27 +172,36 @@ can be reached.
     def _curve(self, width: int, height: int) -> list[Line]:
         assert self.session is not None
         curve = self.session.history.curve("Loss/learning_rate")
-        last = float(curve.iteration[-1]) if curve.iteration.size else 1.0
+        ends = (
+            (float(curve.iteration[0]), float(curve.iteration[-1])) if len(curve.mean) else (0, 1)
+        )
+        left, right = self.lens.span(*ends)
+        start = int(np.searchsorted(curve.iteration, left))
         return line_chart(
-            curve.iteration,
-            curve.mean,
+            curve.iteration[start:],
+            curve.mean[start:],
             width,
             height,
-            low=curve.low,
-            high=curve.high,
-            x_range=(0.0, max(last, 1.0)),
+            low=curve.low[start:],
+            high=curve.high[start:],
+            x_range=(left, right),
             scale=Scale(FLOOR, CEILING, log=True),
             guides=(Guide(FLOOR), Guide(CEILING)),
             x_label="iteration",
             charset=self.charset,
+            cursor=self.lens.cursor,
         )
 
 
 def _places(count: int, room: int) -> list[tuple[int, int]]:
     """Return the first and one past the last column of each bar; fewer bars where room is short."""
     bars = max(1, min(count, room))
-    pitch = max(1, min(room // bars, 6))
-    return [(i * pitch, i * pitch + max(1, pitch - 1)) for i in range(bars)]
+    pitch = max(1.0, min(room / bars, MOST_PITCH))
+    if pitch < EVEN_PITCH:  # a cell more or less would be seen
+        pitch = int(pitch)
+    starts = [int(i * pitch) for i in range(bars + 1)]
+    gap = int(pitch >= 2)
+    return [(start, following - gap) for start, following in pairwise(starts)]
 
 
 def _grouped(values: np.ndarray, place: list[tuple[int, int]]) -> np.ndarray:

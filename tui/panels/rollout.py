@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from textual.binding import Binding, BindingType
 
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
@@ -27,19 +26,19 @@ class Quantity(NamedTuple):
     """What the map can show."""
 
     name: str
-    palette: Palette
-    says: str
+    palette: Palette = Palette.SEQUENTIAL
 
 
 QUANTITIES = (
-    Quantity("reward", Palette.SEQUENTIAL, "reward of each step"),
-    Quantity("value", Palette.SEQUENTIAL, "V of the critic before the step"),
-    Quantity("advantage", Palette.DIVERGING, "better or worse than expected"),
-    Quantity("done", Palette.SEQUENTIAL, "episodes that ended"),
+    Quantity("reward"),
+    Quantity("value"),
+    Quantity("advantage", Palette.DIVERGING),
+    Quantity("done"),
 )
+"""In the order of the key that goes through them."""
 
 
-class RolloutPanel(Panel, can_focus=True):
+class RolloutPanel(Panel):
     """One quantity of every stored step, time downward, worlds across."""
 
     HELP: ClassVar[str | None] = """\
@@ -60,10 +59,6 @@ without bands.
 because their episodes started together (`init_at_random_ep_len`). Many `x`: the robot falls, see
 the terminations. Values of one colour: the critic explains nothing, see `expl. var`.
 """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "cycle", "Quantity", tooltip="Rollout: reward, value, advantage, done")
-    ]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -90,12 +85,12 @@ the terminations. Values of one colour: the critic explains nothing, see `expl. 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return the map, and below it the fill and the figures."""
         view, info = self._rollout(self.snapshot), self.snapshot.info
-        self.caption(title=f"rollout · {self._quantity.name}: {self._quantity.says}")
+        self.caption(title=f"rollout · {self._quantity.name}")
         if view is None or info is None:
             return [(Span("no rollout yet", Role.MUTED),)]
         self.caption(
             subtitle=f"T {info.num_steps_per_env} × N {count(info.num_envs)}"
-            f" = B {count(info.batch_size)} · v: another quantity"
+            f" = B {count(info.batch_size)} · v: next"
         )
         numbers = _numbers(view, self._quantity)
         foot = [self._fill(view, info, width), *self._figures(view, numbers, width)]

@@ -97,7 +97,7 @@ worlds. `throttled`: heat or the power limit hold its clock down.
             Column("", 9, 0, right=False),
             Column("", 4, 0),
             Column("", 8, 2, right=False, grow=22),
-            Column("", 24, 1, right=False, grow=40),
+            Column("", 14, 1, right=False, grow=46),
         ]
         widths = layout(columns, width)
         spans = [
@@ -111,9 +111,7 @@ worlds. `throttled`: heat or the power limit hold its clock down.
     def _gpu(self, number: int, gpu: Gpu, width: int) -> list[Line]:
         power = f"power {gpu.power:.0f} of {gpu.power_limit:.0f} W · {gpu.celsius:.0f} C"
         throttled = " · throttled" if gpu.is_throttled else ""
-        memory = (
-            f"GPU memory · {num_bytes(gpu.memory).strip()} of {num_bytes(gpu.memory_total).strip()}"
-        )
+        memory = f"GPU memory · {_bytes(gpu.memory)} of {_bytes(gpu.memory_total)}"
         return [
             self._row(f"GPU {number}", gpu.power / gpu.power_limit, power + throttled, width),
             self._row("", gpu.memory / gpu.memory_total, memory, width),
@@ -128,15 +126,19 @@ def _cores(sample: Sample) -> str:
 
 
 def _memory(sample: Sample) -> str:
-    of_all = num_bytes(sample.memory_total).strip()
-    return f"of {of_all} · this run {num_bytes(sample.resident).strip()}"
+    of_all = _bytes(sample.memory_total)
+    return f"of {of_all} · this run {_bytes(sample.resident)}"
 
 
 def _disk(sample: Sample) -> str:
     newest = f" · {sample.checkpoints[-1]}" if sample.checkpoints else ""
-    free, size = num_bytes(sample.disk_free).strip(), num_bytes(sample.run_bytes).strip()
+    free, size = _bytes(sample.disk_free), _bytes(sample.run_bytes)
     return f"run {size}{newest} · {free} free"
 
 
 def _text(name: str, text: str, width: int) -> Line:
     return (Span(f"{name:<11}", Role.MUTED), Span(crop(clean(text), width - 11)))
+
+
+def _bytes(value: float) -> str:
+    return num_bytes(value).strip() if math.isfinite(value) else "-"

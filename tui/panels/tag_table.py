@@ -43,6 +43,9 @@ class TagTable(ScrollingPanel, can_focus=True):
         Binding("enter", "open", "Curve", tooltip="Open the chosen row's curve"),
     ]
 
+    MARKS_ALWAYS: ClassVar[bool] = False
+    """Whether the chosen row is marked without the focus, because a chart beside shows it."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._filter = ""
@@ -79,6 +82,7 @@ class TagTable(ScrollingPanel, can_focus=True):
     def chosen(self, tag: str) -> None:
         if tag != self._chosen:
             self._chosen = tag
+            self._keep_in_sight()
             self.redraw()
 
     def rows(self, width: int) -> Sequence[Sequence[Span]]:
@@ -90,7 +94,8 @@ class TagTable(ScrollingPanel, can_focus=True):
             return [(Span(self.nothing, Role.MUTED),)]
         if not self._tags():
             return [(Span(f"none of {self._all} rows holds {self._filter!r}", Role.MUTED),)]
-        at = self._at() if self.has_focus else -1
+        is_marked = self.has_focus or (self.MARKS_ALWAYS and self._chosen)
+        at = self._at() if is_marked else -1
         return [
             _marked(row.line) if index == at else row.line for index, row in enumerate(self._found)
         ]
@@ -117,8 +122,7 @@ class TagTable(ScrollingPanel, can_focus=True):
             return
         at = tags.index(self._chosen) if self._chosen in tags else 0
         self._chosen = tags[min(max(at + by, 0), len(tags) - 1)]
-        row = self._at()
-        self._first = min(max(self._first, row - self._shown + 1), row)
+        self._keep_in_sight()
         self.redraw()
         self.post_message(TagChosen(self._chosen, opened=False))
 
@@ -132,6 +136,10 @@ class TagTable(ScrollingPanel, can_focus=True):
         if tags:
             self._chosen = self._chosen if self._chosen in tags else tags[0]
             self.post_message(TagChosen(self._chosen, opened=True))
+
+    def _keep_in_sight(self) -> None:
+        row = max(self._at(), 0)
+        self._first = min(max(self._first, row - self._shown + 1), row)
 
     def _tags(self) -> list[str]:
         return [row.tag for row in self._found if row.tag]

@@ -11,6 +11,7 @@ from textual.widgets import ContentSwitcher, Footer
 
 from trainer.telemetry import Command, RunState, SessionView, Snapshot
 from tui.panels import (
+    AllMetricsPanel,
     CurriculumPanel,
     CurvePanel,
     EpisodeLengthPanel,
@@ -25,11 +26,13 @@ from tui.panels import (
     RobotPanel,
     RolloutPanel,
     StageStrip,
+    SystemPanel,
     TerminationsPanel,
     TimingPanel,
 )
 from tui.screens.failure import FailureView
 from tui.screens.output import OutputTail
+from tui.screens.reading import FilterLine, ReadingScreen
 from tui.screens.status import StatusLine, ViewBar
 from tui.screens.steering import SteeringScreen
 from tui.screens.trace import TraceView
@@ -41,7 +44,7 @@ LIVE = "Panel, FailureView, OutputTail"
 """What is handed each new snapshot while it can be seen."""
 
 
-class DashboardScreen(SteeringScreen):
+class DashboardScreen(SteeringScreen, ReadingScreen):
     """Shows one session; the app hands it each new snapshot."""
 
     CSS_PATH: ClassVar[list[str]] = ["dashboard.tcss", "trace.tcss"]
@@ -97,13 +100,13 @@ class DashboardScreen(SteeringScreen):
         views = [
             Container(
                 RolloutPanel(id="overview-rollout"),
-                CurvePanel(id="overview-curve"),
-                LearningRatePanel(id="overview-rate"),
+                CurvePanel(lens=self.lens, id="overview-curve"),
+                LearningRatePanel(lens=self.lens, id="overview-rate"),
                 RatioPanel(id="overview-ratio"),
                 HealthPanel(id="overview-health"),
                 RewardTermsPanel(id="overview-rewards"),
                 TerminationsPanel(id="overview-terminations"),
-                EpisodeLengthPanel(id="overview-length"),
+                EpisodeLengthPanel(lens=self.lens, id="overview-length"),
                 TimingPanel(id="overview-timing"),
                 MetricsPanel(id="overview-metrics"),
                 EventsPanel(id="overview-events"),
@@ -112,17 +115,21 @@ class DashboardScreen(SteeringScreen):
             Container(
                 RolloutPanel(id="rollout-panel"),
                 TerminationsPanel(id="rollout-terminations"),
-                EpisodeLengthPanel(id="rollout-length"),
+                EpisodeLengthPanel(lens=self.lens, id="rollout-length"),
                 id="rollout",
             ),
             Container(
-                LearningRatePanel(id="update-rate"),
+                LearningRatePanel(lens=self.lens, id="update-rate"),
                 RatioPanel(id="update-ratio"),
                 HealthPanel(id="update-health"),
+                CurvePanel("Loss/explained_variance", lens=self.lens, id="update-variance"),
+                CurvePanel("Loss/entropy", lens=self.lens, id="update-entropy"),
                 id="update",
             ),
             Container(
-                RewardTermsPanel(id="rewards-terms"), CurvePanel(id="rewards-curve"), id="rewards"
+                RewardTermsPanel(id="rewards-terms"),
+                CurvePanel(lens=self.lens, id="rewards-curve"),
+                id="rewards",
             ),
             Container(
                 CurriculumPanel(id="curriculum-levels"),
@@ -130,8 +137,20 @@ class DashboardScreen(SteeringScreen):
                 TerminationsPanel(id="curriculum-terminations"),
                 id="curriculum",
             ),
-            Container(TimingPanel(id="timing-panel"), id="timing"),
+            Container(
+                TimingPanel(id="timing-panel"),
+                SystemPanel(id="timing-system"),
+                CurvePanel("Perf/total_fps", lens=self.lens, id="timing-rate"),
+                CurvePanel("Perf/collection_time", lens=self.lens, id="timing-collect"),
+                CurvePanel("Perf/learning_time", lens=self.lens, id="timing-learn"),
+                id="timing",
+            ),
             Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
+            Container(
+                AllMetricsPanel(id="curve-metrics"),
+                CurvePanel(lens=self.lens, id="curve-chart"),
+                id="curve",
+            ),
             Container(RobotPanel(id="robot-panel"), id="robot"),
             TraceView(self.session, id="trace"),
             FailureView(id="failure"),
@@ -142,6 +161,7 @@ class DashboardScreen(SteeringScreen):
                 StageStrip(id="strip"),
                 ViewBar(VIEWS, id="views"),
                 ContentSwitcher(*views, initial=VIEWS[0], id="switcher"),
+                FilterLine(id="filter"),
                 StatusLine(id="status"),
                 id="page",
             ),
@@ -274,6 +294,17 @@ class DashboardScreen(SteeringScreen):
             self._before_trace = self.view if self.view in VIEWS else self._before_trace
             self._go_to("robot")
 
+    def open_curve(self, tag: str) -> None:
+        """Show a metric's curve as large as there is room; the one before where none is named."""
+        if self.view != "curve":
+            self._before_trace = self.view if self.view in VIEWS else self._before_trace
+        if tag:
+            self.query_one("#curve-chart", CurvePanel).tag = tag
+        chart = self.query_one("#curve-chart", CurvePanel)
+        self.query_one("#curve-metrics", AllMetricsPanel).chosen = chart.tag
+        self._go_to("curve")
+        chart.focus()
+
     def action_zoom(self) -> None:
         """Fill the screen with the focused panel, or go back."""
         if self.maximized is not None:
@@ -284,14 +315,18 @@ class DashboardScreen(SteeringScreen):
             self.notify("Choose a panel first: tab.")
 
     def action_back(self) -> None:
-        """Leave the past, the zoom, the focus, the trace or the failure, in this order."""
+        """Leave the past, the zoom, the filter, the view or the focus, in this order."""
         if self.looking_back.shown is not None:
             self.looking_back.return_to_live()
             self._draw()
         elif self.maximized is not None:
             self.minimize()
-        elif self.view in ("trace", "robot"):
+        elif self.query_one(FilterLine).has_focus:
+            self.drop_filter()
+        elif self.view in ("trace", "robot", "curve"):
             self._go_to(self._before_trace)
+        elif self.focused is None and self.is_filtering:
+            self.drop_filter()
         elif self.focused is not None:
             self.set_focus(None)
         elif self.view not in VIEWS:

@@ -11,6 +11,9 @@ from trainer.telemetry import RunState, Snapshot
 from tui.draw.numbers import plural
 from tui.draw.spans import Charset, ascii_text
 
+WIDE = 92
+"""Cells in which one tab more than those of the views has room."""
+
 
 class ViewBar(Static):
     """Numbers and names of the views, the present one marked."""
@@ -28,6 +31,8 @@ class ViewBar(Static):
         self._shown = shown
         tabs = {name: f"{number} {name.capitalize()}" for number, name in enumerate(self._views, 1)}
         tabs["robot"] = "r Robot"
+        if self.size.width >= WIDE or view == "curve":
+            tabs["curve"] = "g Curves"
         if failed:
             tabs["failure"] = "8 Failure"
         self.update(tab_line(tabs, view, self.size.width))
