@@ -214,8 +214,9 @@ class TrainerConfig(Settings):
     """Mini-batches in one pass, each with its own optimizer step."""
     optimizer: OptimizerName = "adam"
     """Rule of the optimizer step, with torch's settings."""
-    learning_rate: PositiveFloat = 1e-3
-    """Learning rate at the start; the adaptive schedule moves it."""
+    learning_rate: NonNegativeFloat = 1e-3
+    """Learning rate at the start; the adaptive schedule moves it. 0, with a fixed schedule, learns
+    nothing: every ratio must be 1 then, and every KL 0."""
     schedule: Literal["adaptive", "fixed"] = "adaptive"
     """adaptive: the KL of every mini-batch moves the learning rate; fixed: it stays."""
     desired_kl: PositiveFloat = 0.01

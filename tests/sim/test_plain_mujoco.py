@@ -20,11 +20,10 @@ JOINT_TOLERANCE = 1e-5
 
 
 def quiet_go2():
-    """A Go2 on flat ground as its file describes it: no noise, nothing drawn but its first state."""
+    """A Go2 on flat ground as its file describes it; nothing is drawn but its first state."""
     config = preset_config("go2_flat").model_dump()
-    policy = {
-        name: {**term, "noise": None} for name, term in config["observations"]["policy"].items()
-    }
+    terms = config["observations"]["policy"].items()
+    policy = {name: {**term, "noise": None} for name, term in terms}
     events = {name: event for name, event in config["events"].items() if event["mode"] == "reset"}
     return preset_env("go2_flat", num_envs=1, observations={"policy": policy}, events=events)
 
