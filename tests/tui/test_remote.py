@@ -12,6 +12,8 @@ import pytest
 from tests.trainer.test_wire import same
 from tests.tui.fake_session import FakeSession
 from trainer import address
+from trainer.breakpoints import parse
+from trainer.control import Arm, Edit, SlowMotion
 from trainer.serving import Server
 from trainer.telemetry import Command, History, RunState
 from trainer.trace import TraceRequest
@@ -99,6 +101,26 @@ def test_only_what_has_changed_is_sent(served):
     session.finish_iteration()
     assert ask({"get": "news"})["history"].sums.shape[1] == 1
     connection.close()
+
+
+def test_requests_with_arguments_travel_and_what_holds_comes_back(served, attach):
+    session, _ = served
+    one, reader = attach(), attach(only_reads=True)
+    asked = [
+        SlowMotion(0.5),
+        Arm(parse("kl > 0.05 always")),
+        Edit("env.commands.base_velocity.lin_vel_x", (-0.5, 0.5), "slower"),
+    ]
+    for request in asked:
+        one.control(request)
+        reader.control(SlowMotion(2.0))
+    wait_until(lambda: one.snapshot().control.edits)
+    assert session.control_requests == asked
+    control = one.snapshot().control
+    assert control.dwell == 0.5
+    assert control.breakpoints == (parse("kl > 0.05 always"),)
+    assert control.edits[0].changes[0].new == (-0.5, 0.5)
+    assert control.adjustables == session.snapshot().control.adjustables
 
 
 def test_two_control_and_one_only_reads(served, attach):
