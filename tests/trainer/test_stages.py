@@ -120,3 +120,45 @@ def test_an_open_gate_costs_about_a_microsecond():
     for _ in range(100_000):
         gate.passing(Stage.OBSERVE, phase_ends=False)
     assert (time.perf_counter() - started) / 100_000 < 5e-6
+
+
+def test_several_iterations_pause_behind_the_last_of_them(loop):
+    loop.gate.set_mode(GateMode.ONE_ITERATION, iterations=3)
+    assert "3 iterations" in loop.gate.pending or loop.gate.paused_behind
+    assert loop.wait_for_pause() is Stage.FRESH
+    assert loop.passed == ITERATION * 3
+
+
+def test_a_mask_stops_what_runs_and_not_what_steps(loop):
+    loop.gate.set_mask([Stage.SAMPLE])
+    loop.gate.set_mode(GateMode.RUN)
+    assert loop.wait_for_pause() is Stage.SAMPLE
+    loop.gate.set_mode(GateMode.ONE_ITERATION)
+    assert loop.wait_for_pause() is Stage.FRESH
+    loop.gate.set_mode(GateMode.ONE_ITERATION)
+    assert loop.wait_for_pause() is Stage.FRESH
+    assert loop.passed == ITERATION * 2
+
+
+def test_slow_motion_dwells_at_every_boundary_and_wakes_to_what_is_asked():
+    loop, dwelt = Loop(), []
+    loop.gate = StageGate(loop.paused.release, loop._wake, on_dwell=lambda: dwelt.append(1))
+    loop.gate.set_dwell(60.0)
+    loop.thread.start()
+    deadline = time.monotonic() + 5
+    while not dwelt and time.monotonic() < deadline:
+        time.sleep(0.001)
+    loop.gate.wake()
+    while not loop.woken and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert (loop.woken, loop.passed) == (1, [Stage.OBSERVE])
+    loop.gate.set_mode(GateMode.ONE_STAGE)  # ends the dwell; the next stage closes
+    assert loop.wait_for_pause() is Stage.ACT_STEP
+    loop.gate.set_mode(GateMode.RUN)
+    while len(dwelt) < 2 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    loop.gate.set_mode(GateMode.PAUSE)  # closes here, at once
+    assert loop.wait_for_pause() is Stage.STORE
+    loop.gate.stop()
+    loop.thread.join(5)
+    assert not loop.thread.is_alive()
