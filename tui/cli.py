@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tui.commands import export, import_run, play, presets, run, runs, watch
+from tui.commands import doctor, export, import_run, play, presets, run, runs, watch
+from tui.commands.once import OnceEach
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
@@ -72,8 +73,9 @@ def menu(
 
 
 for command in (run.run, presets.presets, presets.show, watch.watch, play.play, export.export):
-    app.command()(command)
-app.command("import")(import_run.import_run)
+    app.command(cls=OnceEach)(command)
+app.command("import", cls=OnceEach)(import_run.import_run)
+app.command(cls=OnceEach)(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 
 

@@ -10,7 +10,7 @@ from presets.loader import filed_under
 from presets.problems import PresetError
 from trainer.rundir import RUNS
 from trainer.telemetry import EventLog, RunInfo, RunState, Snapshot
-from tui.advice import advice, place
+from tui.advice import advice, place, where
 from tui.draw.numbers import plural
 from tui.draw.spans import printable
 
@@ -75,6 +75,8 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
     if snapshot.failure is not None:
         lines.append(snapshot.failure.message)
         lines.append(f"  failed in      {place(snapshot.failure)}")
+        if snapshot.failure.culprit is not None:
+            lines.append(f"  it began with  {where(snapshot.failure.culprit)}")
         if hint := advice(snapshot.failure):
             lines.append(f"  what to try    {hint}")
     if info is not None:
@@ -82,6 +84,8 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
         lines.append(f"  checkpoint     {last_checkpoint(events)}")
         if _checkpoints(events):
             lines.append(f"  to go on       {resume_command(info, snapshot.completed_iterations)}")
+    elif snapshot.failure is not None and snapshot.failure.run_dir:
+        lines.append(f"  run directory  {snapshot.failure.run_dir}")
     if not ended:
         lines.append("  what came after the last checkpoint is lost")
     return printable("\n".join(lines))

@@ -69,7 +69,8 @@ def run(
         from presets.build import new_session, resolve_device
         from presets.loader import load
 
-        preset = preset or base_preset(env)
+        if preset is None:
+            preset = base_preset(env)
         chosen = resolve_device(device, ranks)
         flags = {
             "--env": env,
@@ -99,7 +100,9 @@ def run(
 def base_preset(env: str | None) -> str:
     """Return the preset to start from where none is named."""
     if env is None:
-        refuse(["name a preset, or worlds with --env", "ppo-tui presets lists the presets"])
+        from presets.files import names
+
+        refuse(["name a preset, or worlds with --env", f"presets: {', '.join(names())}"])
     from presets.adapters import base_for
 
     return base_for(env)

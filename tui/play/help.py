@@ -43,7 +43,10 @@ class PlayHelp(HelpScreen):
         """Return the keys and the explanation."""
         parts = [
             Content.styled("Keys", "bold $accent"),
-            *(Content(f"  {key:<14} {what}") for key, what in key_table(self._keys)),
+            *(
+                Content(f"  {key:<14} {what}")
+                for key, what in key_table(self._keys, ascii_only=self._in_ascii)
+            ),
         ]
         if self._steering:
             parts += [Content(""), Content(self._steering)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markdown import Markdown
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
@@ -14,6 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from trainer.stages import Stage
+from tui.draw.spans import Charset, ascii_text
 from tui.panels import Panel
 from tui.screens.base import FollowsTerminal
 
@@ -52,14 +55,22 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
         with VerticalScroll(id="page"):
             yield Static(self.summary())
             for text in self._texts:
-                yield Static(Markdown(text.strip()), classes="panel")
+                yield Static(self._rendered(Markdown(text.strip())), classes="panel")
+
+    @property
+    def _in_ascii(self) -> bool:
+        return getattr(self.app, "charset", None) is Charset.ASCII
+
+    def _rendered(self, text: Markdown) -> RenderableType:
+        return InAscii(text) if self._in_ascii else text
 
     def summary(self) -> Content:
         """Return the tables of keys and stages."""
+        keys = key_table(self._keys, ascii_only=self._in_ascii)
         return Content("\n").join(
             [
                 _heading("Keys"),
-                *(Content(f"  {key:<14} {what}") for key, what in key_table(self._keys)),
+                *(Content(f"  {key:<14} {what}") for key, what in keys),
                 Content(""),
                 _heading("The seven stages of an iteration"),
                 *(Content(f"  {stage.value} {stage.label:<9} {STAGES[stage]}") for stage in Stage),
@@ -67,23 +78,44 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
         )
 
 
+class InAscii:
+    """Anything that Rich can draw, in ASCII.
+
+    Args:
+        renderable: what to draw.
+    """
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Draw it, and replace every character that is not ASCII."""
+        for text, style, control in console.render(self._renderable, options):
+            yield Segment(ascii_text(text.replace("•", "*")), style, control)
+
+
 def _heading(text: str) -> Content:
     return Content.styled(text, "bold $accent")
 
 
-def key_table(bindings: Mapping[str, ActiveBinding]) -> list[tuple[str, str]]:
+def key_table(
+    bindings: Mapping[str, ActiveBinding], *, ascii_only: bool = False
+) -> list[tuple[str, str]]:
     """List keys and what they do: those of the footer first, keys of one meaning in one row.
 
     Args:
         bindings: as a screen's `active_bindings`.
+        ascii_only: write the names of arrows, and everything else, in ASCII.
     """
+    names = {"escape": "esc"} if ascii_only else _KEY_NAMES
     rows: dict[str, list[str]] = {}
     for key, active in sorted(bindings.items(), key=lambda item: not item[1].binding.show):
         binding = active.binding
         what = binding.tooltip or binding.description
         if active.enabled and what and not binding.system and binding.action not in _UNSAID:
-            rows.setdefault(what, []).append(binding.key_display or _KEY_NAMES.get(key, key))
-    return [(" ".join(keys), what) for what, keys in rows.items()]
+            rows.setdefault(what, []).append(binding.key_display or names.get(key, key))
+    table = [(" ".join(keys), what) for what, keys in rows.items()]
+    return [(ascii_text(keys), ascii_text(what)) for keys, what in table] if ascii_only else table
 
 
 _UNSAID = ("screen.copy_text",)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from presets.schema import Preset
-
-LABEL_WIDTH = 14
+from tui.screens.labels import labelled_rows
 
 
 class Sizes(NamedTuple):
@@ -33,7 +32,7 @@ def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Conten
     if preset.env.adapter is not None:
         rows = {**_shapes(preset), "worlds": preset.env.adapter, "device": device}
         return Content("\n").join(
-            line for label, text in rows.items() for line in _row(label, text, width)
+            line for label, text in rows.items() for line in labelled_rows(label, text, width)
         )
     rows = {**_shapes(preset), **_time(preset), "device": device, "": ""}
     if preset.env.task is not None:
@@ -45,7 +44,7 @@ def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Conten
         rows["ends by"] = _names(preset.env.terminations)
     if preset.env.commands:
         rows["commands"] = _names(preset.env.commands)
-    lines = [line for label, text in rows.items() for line in _row(label, text, width)]
+    lines = [line for label, text in rows.items() for line in labelled_rows(label, text, width)]
     if preset.env.task is not None:
         return Content("\n").join(lines)
     return Content("\n").join([*lines, Content(""), *_rewards(preset, width)])
@@ -102,22 +101,6 @@ def _rewards(preset: Preset, width: int) -> list[Content]:
     rows = -(-len(terms) // columns)
     cells = [f"{name:<{cell - 11}}{setting.weight:>10.4g}" for name, setting in terms.items()]
     return [*lines, *(Content("  " + "   ".join(cells[row::rows])) for row in range(rows))]
-
-
-def _row(label: str, text: str, width: int) -> list[Content]:
-    """Fold `text` at spaces to the room beside its label."""
-    room = max(20, width - LABEL_WIDTH)
-    folded = [""]
-    for word in text.split(" "):
-        if folded[-1] and len(folded[-1]) + 1 + len(word) > room:
-            folded.append(word)
-        else:
-            folded[-1] = f"{folded[-1]} {word}".strip()
-    return [_line(label if index == 0 else "", part) for index, part in enumerate(folded)]
-
-
-def _line(label: str, text: str) -> Content:
-    return Content.styled(f"{label:<{LABEL_WIDTH}}", "$primary") + Content(text)
 
 
 def _names(terms: Mapping[str, object]) -> str:

@@ -1,0 +1,1 @@
+"""What this machine brings to a training, found without starting one."""
