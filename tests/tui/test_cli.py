@@ -18,6 +18,7 @@ import tui.app
 import tui.headless
 from tests.presets.tiny import TINY, write
 from tui import cli
+from tui.commands import run
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tui"]
@@ -67,7 +68,13 @@ def weights(run_dir):
         (["run", "tinyy"], 'no preset "tinyy"; did you mean tiny?\npresets: '),
         (["run", "veloctiy-flat"], "presets: "),
         (["run", ""], 'no preset ""'),
-        (["run"], "Missing argument 'PRESET'"),
+        (["run"], "name a preset, or worlds with --env\npresets: "),
+        (
+            ["run", "tiny", "--num-envs", "16", "--num-envs=32"],
+            "--num-envs is given 2 times (16, 32); give it once",
+        ),
+        (["run", "tiny", "--seed", "1.5"], "--seed 1.5: must be a whole number"),
+        (["run", "tiny", "--seed=many"], "--seed many: must be a whole number"),
         (["trian"], "commands: run, presets, show"),
         (["shw"], 'no command "shw"; did you mean show?'),
         (["tiny"], 'no command "tiny"; did you mean run tiny?'),
@@ -173,13 +180,17 @@ def test_the_dashboard_needs_a_terminal_that_can(
 
         def __init__(self, is_terminal):
             self.isatty = lambda: is_terminal
+            self.fileno = lambda: -1  # a terminal that controls no job
 
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(cli.sys, "stdin", End(stdin))
     monkeypatch.setattr(cli.sys, "stdout", End(stdout))
     started = []
     monkeypatch.setattr(tui.headless, "run_headless", lambda session: started.append("plain") or 0)
-    monkeypatch.setattr(tui.app, "run_dashboard", lambda session: started.append("screen") or 0)
+    monkeypatch.setattr(run, "launch", lambda: None)  # which would fork
+    monkeypatch.setattr(
+        tui.app, "run_dashboard", lambda session, launcher: started.append("screen") or 0
+    )
     arguments = ["run", "tiny", *(["--headless"] if headless else [])]
     with pytest.raises(SystemExit) as leaving:
         cli.app(arguments)
@@ -275,7 +286,7 @@ def test_the_command_that_an_interrupted_run_leaves_behind_goes_on_with_it():
     assert tomllib.loads((path / "config.toml").read_text())["trainer"]["gamma"] == 0.9
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_the_last_iteration_and_exits_with_its_code(number):
     command = [*COMMAND, "run", "tiny", "--iterations", "100000", "--run-dir", "run"]
     command += ["--set", "trainer.save_interval=100000"]
