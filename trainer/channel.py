@@ -63,6 +63,8 @@ class Kind(IntEnum):
     """Why this rank is about to leave."""
     SIGNAL = 10
     """This rank was sent a signal that asks it to end; it goes on until rank 0 has said so."""
+    EDITS = 11
+    """What to change when so many iterations are complete."""
 
 
 class Message(NamedTuple):
@@ -311,6 +313,7 @@ class Leader:
         self._permits = 0
         self._stopping = False
         self._kept: dict[int, Callable[[], bytes]] = {}
+        self._edits: dict[int, list[str]] = {}
         threading.Thread(target=self._listen, name="rank 0", daemon=True).start()
 
     @property
@@ -369,6 +372,14 @@ class Leader:
             self._kept = {**last, iteration: worlds}
             self._news.notify_all()
 
+    def edits(self, iteration: int) -> list[str]:
+        """What is to be changed now that so many iterations are complete, in order.
+
+        Rank 0 has said so before the last operation that all ranks did together.
+        """
+        with self._news:
+            return self._edits.pop(iteration, [])
+
     def fail(self, message: str, trace: str) -> None:
         """Say why this rank is about to leave."""
         self._link.send(Kind.FAILED, {"message": message, "traceback": trace})
@@ -394,6 +405,9 @@ class Leader:
                         self._job = message.payload
                     case Kind.GO:
                         self._permits += 1
+                    case Kind.EDITS:
+                        plan = message.json()
+                        self._edits.setdefault(plan["iteration"], []).append(plan["edits"])
                     case Kind.STOP:
                         self._stopping = True
                         # a collective operation that waits for others cannot be left otherwise

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import io
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -94,6 +95,14 @@ class Group:
             On rank 0 the reports of all ranks, in order; elsewhere nothing.
         """
         return [dict(report)]
+
+    def plan_edits(self, iteration: int, edits: str) -> None:
+        """Have all other ranks make edits when so many iterations are complete: later than now.
+
+        Args:
+            iteration: completed iterations then.
+            edits: as `trainer.wire.to_json` writes them.
+        """
 
     def keep_worlds(self, iteration: int, worlds: Mapping[str, Any]) -> None:
         """Have a rank's own state ready for a checkpoint that rank 0 may want to write."""
@@ -194,6 +203,12 @@ class ProcessGroup(Group):
             return [dict(report), *self._channel.reports(report["iteration"])]
         self._channel.report(report)
         return []
+
+    def plan_edits(self, iteration: int, edits: str) -> None:
+        """Have all other ranks make edits when so many iterations are complete: later than now."""
+        if isinstance(self._channel, Followers):
+            plan = json.dumps({"iteration": iteration, "edits": edits})
+            self._channel.tell(Kind.EDITS, plan.encode())
 
     def keep_worlds(self, iteration: int, worlds: Mapping[str, Any]) -> None:
         """Have a rank's own state ready for a checkpoint that rank 0 may want to write."""

@@ -23,6 +23,7 @@ from trainer.memory import shortage
 from trainer.ranks import Rank
 from trainer.stages import Stage, StopRequested
 from trainer.telemetry import Position
+from trainer.wire import from_json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -96,6 +97,8 @@ class _Watcher:
             raise StopRequested
         if position.stage is Stage.FRESH:
             trainer = self._trainer
+            for plan in self._leader.edits(trainer.completed_iterations):
+                trainer.live.follow(from_json(plan))
             own = copied(trainer.own_state_dict())
             trainer.group.keep_worlds(trainer.completed_iterations, own)
 

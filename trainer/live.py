@@ -6,6 +6,7 @@ the worlds' are the env's own. All edits in force are kept in order, here and in
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trainer.config import TrainerConfig
-from trainer.control import Adjustable, AppliedEdit, Change, Edit, Value, write_value
+from trainer.control import Adjustable, AppliedEdit, Change, Edit, Undo, Value, write_value
 from trainer.env import AdjustableEnv
+from trainer.wire import to_json
 
 if TYPE_CHECKING:
     from trainer.loop import Trainer
@@ -63,12 +65,15 @@ def checked_config(config: TrainerConfig, values: Mapping[str, Value]) -> Traine
         raise ValueError(f"{place}{value}: {said}" if place else said) from None
 
 
-def changes_for(edit: Edit, adjustables: Sequence[Adjustable]) -> dict[str, Value]:
+def changes_for(
+    edit: Edit, adjustables: Sequence[Adjustable], *, even_if_same: bool = False
+) -> dict[str, Value]:
     """Return what an edit changes: what is asked for, and what must follow.
 
     Args:
         edit: what is asked for.
         adjustables: what there is, with the values in force.
+        even_if_same: take a value that is in force already.
 
     Raises:
         ValueError: it cannot be done, or would have no effect; says why.
@@ -80,7 +85,7 @@ def changes_for(edit: Edit, adjustables: Sequence[Adjustable]) -> dict[str, Valu
     if one.refusal:
         raise ValueError(f"{edit.key}: {one.refusal}")
     value = _like(edit, one.value)
-    if value == one.value:
+    if value == one.value and not even_if_same:
         raise ValueError(f"{edit.key} is {write_value(one.value)} already")
     changes: dict[str, Value] = {edit.key: value}
     if edit.key == LEARNING_RATE and known[SCHEDULE].value == "adaptive":
@@ -180,9 +185,9 @@ class Live:
         Raises:
             ValueError: it cannot be done, or would have no effect; says why. Nothing has changed.
         """
-        self._require_one_rank()
         adjustables = self.adjustables()
-        values = changes_for(edit, adjustables)
+        # A curriculum may have been quicker on one rank than on another: all must do the same.
+        values = changes_for(edit, adjustables, even_if_same=not self.is_alone)
         before = {one.key: one.value for one in adjustables}
         self._give(values)
         changes = tuple(Change(key, before[key], new) for key, new in values.items())
@@ -196,7 +201,6 @@ class Live:
         Raises:
             ValueError: there is none.
         """
-        self._require_one_rank()
         if not self.edits:
             raise ValueError("there is no edit to take back")
         last = self.edits[-1]
@@ -204,12 +208,27 @@ class Live:
         self.edits = self.edits[:-1]
         return last
 
-    def _require_one_rank(self) -> None:
-        if (ranks := self._trainer.group.world_size) > 1:
-            raise ValueError(
-                f"{ranks} processes train together, and an edit would reach this one alone; "
-                "stop the run and resume it with --processes 1, or start it with other settings"
-            )
+    # Several ranks.
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other process trains with this one."""
+        return self._trainer.group.world_size == 1
+
+    @property
+    def completed_iterations(self) -> int:
+        """How far the trainer is."""
+        return self._trainer.completed_iterations
+
+    def plan(self, iteration: int, requests: Sequence[Edit | Undo]) -> None:
+        """Have all other ranks do this when so many iterations are complete: later than now."""
+        self._trainer.group.plan_edits(iteration, to_json(tuple(requests)))
+
+    def follow(self, requests: Sequence[Edit | Undo]) -> None:
+        """Do what rank 0 does at this boundary, and refuse what it refuses."""
+        for request in requests:
+            with contextlib.suppress(ValueError):  # rank 0 says why
+                self.undo() if isinstance(request, Undo) else self.apply(request)
 
     def _give(self, values: Mapping[str, Value]) -> None:
         trainer = self._trainer

@@ -466,7 +466,7 @@ class Session:
             self._publish_info()
             self._keep_boundary()
             assert self._boundary_state is not None
-            self._keeper.renew(self._boundary_state)  # alone: several ranks take no edits
+            self._keeper.renew(self._boundary_state)  # several ranks never edit in a pause
 
     def _keep_boundary(self) -> None:
         """Copy the state of this iteration boundary: what any later stop or crash can save."""

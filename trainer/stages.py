@@ -226,11 +226,11 @@ class StageGate:
             if self._stop:
                 self._paused_behind = None
                 raise StopRequested
-            if self._mode is not GateMode.PAUSE:
-                self._paused_behind = None
-                return False
-            self._woken = False
-            return True
+            if self._woken:  # before it runs on: what was asked for first is done first
+                self._woken = False
+                return True
+            self._paused_behind = None
+            return False
 
     def _closes(self, stage: Stage, phase_ends: bool) -> bool:
         match self._mode:

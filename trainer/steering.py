@@ -56,6 +56,8 @@ class Steering:
         self._lock = threading.Lock()
         self._breakpoints = Breakpoints()
         self._live: Live | None = None
+        self._planned = 0  # of the edits that wait, those that other ranks have heard of
+        self._planned_for = -1
 
     # From any thread.
 
@@ -129,12 +131,29 @@ class Steering:
             return False
         with self._lock:
             waiting = self.control.waiting
-            self.control = replace(self.control, waiting=())
-        done = [self._edit(request) for request in waiting]
+            due = self._due(waiting)
+            self.control = replace(self.control, waiting=waiting[due:])
+        done = [self._edit(request) for request in waiting[:due]]
         assert self._live is not None
         self._set(adjustables=self._live.adjustables(), edits=self._live.edits)
         self._changed()
         return any(done)
+
+    def _due(self, waiting: Sequence[Edit | Undo]) -> int:
+        """Return how many of the edits that wait are to be done now.
+
+        Several ranks are told of an edit at one boundary and do it at the next: by then each has
+        heard of it, however far ahead it was.
+        """
+        assert self._live is not None
+        if self._live.is_alone:
+            return len(waiting)
+        now = self._live.completed_iterations
+        due = self._planned if now == self._planned_for else 0
+        if unheard := waiting[self._planned :]:
+            self._live.plan(now + 1, unheard)
+        self._planned, self._planned_for = len(waiting) - due, now + 1
+        return due
 
     def refresh(self) -> None:
         """Take in values that something else has changed: the KL, a curriculum."""

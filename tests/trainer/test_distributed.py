@@ -15,6 +15,7 @@ from tests.trainer.rank_tasks import CONFIG
 from tests.trainer.test_session import metrics_of, wait_for
 from tests.trainer.toy_env import ToyEnv
 from trainer import checkpoint
+from trainer.control import Edit, RunIterations, Undo
 from trainer.launch import StartedRanks
 from trainer.leading import lead
 from trainer.rundir import RunDir
@@ -266,3 +267,39 @@ def test_what_goes_wrong_on_a_rank_is_named_with_its_traceback(tmp_path, fault, 
         assert pair.session.join(8)
         assert trace in pair.session.run_dir.log.read_text()
         assert (tmp_path / "run" / "checkpoints" / "model_2.pt").exists()
+
+
+def test_an_edit_reaches_all_ranks_at_the_same_boundary_and_is_taken_back_on_all(tmp_path):
+    """A rate that only one rank knew would make their weights differ, which ends the run."""
+    asked = [
+        RunIterations(1),
+        Edit("trainer.learning_rate", 3e-3),
+        Edit("trainer.clip_param", -1.0),  # refused on both
+        Edit("trainer.schedule", "adaptive"),
+        Undo(),
+    ]
+    with Pair(tmp_path / "run", num_iterations=6) as pair:
+        for request in asked[:4]:
+            pair.session.control(request)
+        wait_for(pair.session, lambda now: now.state is RunState.PAUSED and now.tensors, 30)
+        assert not pair.session.snapshot().control.edits  # rank 1 has just heard of them
+        pair.session.control(RunIterations(1))
+        done = wait_for(
+            pair.session,
+            lambda now: now.state is RunState.PAUSED and now.tensors and now.control.edits,
+            30,
+        )
+        assert [edit.iteration for edit in done.control.edits] == [2, 2]
+        pair.session.control(asked[4])
+        pair.session.control(Edit("trainer.max_grad_norm", 0.5, "calm"))
+        pair.session.command(Command.RUN)
+        session = pair.finish()
+    assert [edit.changes[0].key for edit in session.snapshot().control.edits] == [
+        "trainer.learning_rate",
+        "trainer.max_grad_norm",
+    ]
+    texts = [event.text for event in session.events.since(0)[1] if event.kind == "edit"]
+    assert len(texts) == 5
+    assert texts[1].startswith("refused: trainer.clip_param")
+    state = checkpoint.load(tmp_path / "run" / "checkpoints" / "model_6.pt")
+    assert [edit["iteration"] for edit in state["edits"]] == [2, 3]

@@ -142,7 +142,7 @@ def test_a_breakpoint_pauses_at_the_end_of_the_iteration_once(make):
     assert now.position.stage is Stage.FRESH
     assert now.control.paused_by.startswith("Loss/entropy 1.4")
     assert len(now.control.breakpoints) == 2
-    session.control(Disarm(stays))
+    session.control(Disarm(parse("Loss/entropy > -100 always")))
     session.command(Command.RUN)
     now = paused(session, completed_iterations=3)
     assert now.control.paused_by == "iteration 3 is done"
