@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from rich.cells import cell_len
 from textual import events
 from textual.geometry import Size
 from textual.widgets import ContentSwitcher
@@ -356,6 +357,17 @@ async def test_a_small_terminal_gets_a_page_of_its_own_and_comes_back(session, s
         await pilot.pause(0.1)
         assert not is_shown(app.screen.query_one(TooSmall))
         assert is_shown(app.screen.query_one("#overview-curve"))
+
+
+async def test_a_new_size_leaves_nothing_of_the_old_one(session):
+    app, running = open_app(session)
+    async with running as pilot:
+        await pilot.press("space")
+        await pilot.pause(0.1)
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause(0.1)
+        for strip in app.screen._compositor.render_strips():
+            assert cell_len(strip.text) == 80, strip.text
 
 
 async def test_no_size_on_any_page_is_an_error():

@@ -61,6 +61,7 @@ class Drawing(Widget):
         super().__init__(id=id, classes=classes)
         self._captions: dict[str, str] = {}
         self._lines: list[Line] = []
+        self._drawn_for = (0, 0)
         self._stale = True
 
     @property
@@ -112,9 +113,10 @@ class Drawing(Widget):
             self._stale = True
             return
         before = self._lines
+        resized = self._drawn_for != (width, height)
         self._lines = self._draw_lines(width, height)
         changed = [y for y, line in enumerate(self._lines) if y >= len(before) or line != before[y]]
-        if self._stale or len(before) != len(self._lines) or len(changed) * 2 > height:
+        if self._stale or resized or len(changed) * 2 > height:
             self.refresh()
         elif changed:
             # Textual counts these from the content's corner, inside border and padding.
@@ -122,6 +124,7 @@ class Drawing(Widget):
         self._stale = False
 
     def _draw_lines(self, width: int, height: int) -> list[Line]:
+        self._drawn_for = width, height
         if not self.has_content:
             return block((), width, height)
         lines = block(self.draw(width, height), width, height)
@@ -130,7 +133,8 @@ class Drawing(Widget):
     def render_line(self, y: int) -> Strip:
         """Return one line of the content."""
         width, height = self.content_size
-        if self._stale or len(self._lines) != height:
+        # A new size may be painted before its event arrives.
+        if self._stale or self._drawn_for != (width, height):
             self._lines = self._draw_lines(width, height)
             self._stale = False
         if not 0 <= y < len(self._lines):
@@ -154,9 +158,10 @@ class Drawing(Widget):
 @cache
 def _mark_style(palette: Palette, back: int) -> Style:
     """Return the style of a marked cell: black or white, whichever stands out."""
-    ground = colour(palette, back)
+    red, green, blue = ground = colour(palette, back)
+    is_bright = 0.299 * red + 0.587 * green + 0.114 * blue > 100
     return Style(
-        color=Color.parse("black" if sum(ground) > 330 else "white"),
+        color=Color.from_rgb(*((0, 0, 0) if is_bright else (255, 255, 255))),
         bgcolor=Color.from_rgb(*ground),
         bold=True,
     )
