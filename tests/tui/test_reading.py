@@ -1,0 +1,191 @@
+"""Reading the dashboard: one lens over all charts, rows that open as curves, a filter."""
+
+import time
+
+import pytest
+from textual.widgets import ContentSwitcher
+
+from tests.tui.fake_session import FakeSession
+from tui.app import DashboardApp
+from tui.panels import CurvePanel, LearningRatePanel, RolloutPanel
+from tui.screens.dashboard import is_shown
+from tui.screens.reading import FilterLine
+
+
+class Session(FakeSession):
+    def start(self):
+        pass
+
+    def join(self, timeout=None):
+        return True
+
+
+def open_app(size=(200, 50)):
+    app = DashboardApp(Session(), fps=50)
+    return app, app.run_test(size=size)
+
+
+def curves(app):
+    return [curve for curve in app.screen.query(CurvePanel) if is_shown(curve)]
+
+
+def text_of(panel):
+    return "\n".join(panel.render_line(y).text for y in range(panel.content_size.height))
+
+
+def view(app):
+    return app.screen.query_one(ContentSwitcher).current
+
+
+async def test_smoothing_and_zoom_apply_to_all_charts_at_once():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.press("plus", "right_square_bracket", "right_square_bracket")
+        await pilot.press("right_square_bracket", "right_square_bracket")
+        await pilot.pause()
+        for curve in curves(app):
+            assert str(curve.border_title).endswith("last 200 · smoothed 0.6")
+            assert "111" in text_of(curve).splitlines()[-1]
+        await pilot.press("3")
+        await pilot.pause()
+        rate = app.screen.query_one("#update-rate", LearningRatePanel)
+        assert any(line.split()[:1] == ["111"] for line in text_of(rate).splitlines())
+        await pilot.press("minus", *["left_square_bracket"] * 9)
+        await pilot.pause()
+        assert app.screen.lens.words() == ""
+
+
+async def test_the_cursor_reads_the_same_iteration_in_all_charts():
+    app, running = open_app()
+    async with running as pilot:
+        app.screen.query_one("#overview-curve").focus()
+        await pilot.press("left", "left", "left")
+        await pilot.pause()
+        at = app.screen.lens.cursor
+        assert at < 311
+        for curve in curves(app):
+            assert str(curve.border_subtitle).startswith(f"at {at}: ")
+            assert "▲" in text_of(curve)
+        wanted = app.session.history.curve("Train/mean_reward").mean[at]
+        assert f"{wanted:.2f}" in str(app.screen.query_one("#overview-curve").border_subtitle)
+        await pilot.press("end")
+        await pilot.pause()
+        assert "▲" not in text_of(curves(app)[1])
+
+
+async def test_a_row_opens_as_a_curve_and_escape_leads_back():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.press("4", "tab", "down")
+        await pilot.pause()
+        chosen = app.screen.query_one("#rewards-curve", CurvePanel)
+        assert chosen.tag == "Episode_Reward/track_ang_vel_z_exp"
+        await pilot.press("enter")
+        await pilot.pause()
+        chart = app.screen.query_one("#curve-chart", CurvePanel)
+        assert (view(app), chart.tag) == ("curve", "Episode_Reward/track_ang_vel_z_exp")
+        assert chart.has_focus
+        assert app.screen.query_one("#curve-metrics").chosen == chart.tag
+        await pilot.press("up")
+        await pilot.pause()
+        assert app.screen.query_one("#curve-metrics").chosen == chart.tag
+        assert chart.tag != "Episode_Reward/track_ang_vel_z_exp"
+        await pilot.press("escape")
+        assert view(app) == "rewards"
+
+
+async def test_signs_of_health_open_too():
+    app, running = open_app()
+    async with running as pilot:
+        app.screen.query_one("#overview-health").focus()
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert app.screen.query_one("#curve-chart", CurvePanel).tag == "Loss/kl_max"
+
+
+async def test_a_filter_acts_while_it_is_typed_and_escape_drops_it():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.press("4", "slash", *"^.*vel")
+        await pilot.pause()
+        terms = app.screen.query_one("#rewards-terms")
+        assert "ang_vel_xy_l2" in text_of(terms)
+        assert "dof_acc" not in text_of(terms)
+        assert "4 of 11 rows" in str(terms.border_subtitle)
+        assert view(app) == "rewards"  # what is typed is no command
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "dof_acc" in text_of(terms)
+        assert not app.screen.query_one(FilterLine).display
+        assert app.session.commands == []
+
+
+async def test_a_kept_filter_goes_to_the_table_and_escape_drops_it_in_the_end():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.press("4", "slash", *"acc", "enter")
+        await pilot.pause()
+        terms = app.screen.query_one("#rewards-terms")
+        assert terms.has_focus
+        assert "track_lin" not in text_of(terms)
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert "track_lin" in text_of(terms)
+
+
+async def test_nothing_found_says_so():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.press("7", "slash", *"zebra")
+        await pilot.pause()
+        assert "no event holds 'zebra'" in text_of(app.screen.query_one("#log-events"))
+
+
+async def test_the_rollout_goes_through_its_quantities():
+    app, running = open_app()
+    async with running as pilot:
+        seen = []
+        for _ in range(5):
+            await pilot.pause()
+            seen.append(str(app.screen.query_one("#overview-rollout", RolloutPanel).border_title))
+            await pilot.press("v")
+        assert [title.split()[-1] for title in seen] == [
+            "reward", "value", "advantage", "done", "reward",
+        ]  # fmt: skip
+
+
+async def test_a_focused_chart_is_zoomed_and_changes_its_axis():
+    app, running = open_app()
+    async with running as pilot:
+        chart = app.screen.query_one("#overview-curve")
+        chart.focus()
+        await pilot.press("z", "y")
+        await pilot.pause()
+        assert app.screen.maximized is chart
+        assert "log" in str(chart.border_title)
+        await pilot.press("escape")
+        assert app.screen.maximized is None
+
+
+async def test_a_picture_of_200_by_50_takes_less_than_a_frame():
+    app, running = open_app()
+    async with running as pilot:
+        await pilot.pause()
+        costs = []
+        for _ in range(12):
+            app.session.tick()  # a stage further: what a look finds most of the time
+            start = time.thread_time()
+            app.screen.show(app.session.snapshot())
+            costs.append(time.thread_time() - start)
+        assert min(costs) < 0.03  # about 3 ms where nothing else runs
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_page_of_all_metrics_fits(size):
+    app, running = open_app(size)
+    async with running as pilot:
+        await pilot.press("g")
+        await pilot.pause()
+        chart = app.screen.query_one("#curve-chart")
+        assert app.screen.region.contains_region(chart.region)
+        assert is_shown(app.screen.query_one("#curve-metrics")) is (size[0] >= 110)
