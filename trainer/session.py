@@ -441,12 +441,12 @@ class Session:
         for rows in self._followers:
             rows.put(row)
 
-    def _remember_boundary(self, trainer: Trainer) -> None:
+    def _remember_boundary(self, trainer: Trainer, *, even_if_recent: bool = False) -> None:
         """Publish how the iteration has ended, for those who look back at it later."""
         from trainer.views import rollout_view
 
         now = time.perf_counter()
-        if now - self._boundary_time >= _BOUNDARY_INTERVAL:
+        if even_if_recent or now - self._boundary_time >= _BOUNDARY_INTERVAL:
             self._boundary_time = now
             whole = rollout_view(trainer.rollout, trainer.rollout.num_steps)
             ended = replace(self.snapshot(), rollout=whole, boundary=None, pending="")
@@ -511,6 +511,8 @@ class Session:
 
     def _paused(self) -> None:
         self._edit_while_paused()
+        if self._position.stage is Stage.FRESH and self._trainer is not None:
+            self._remember_boundary(self._trainer, even_if_recent=True)
         assert self._checker is not None
         self._checker.settle()
         self._report_invariants()

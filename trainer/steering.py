@@ -7,6 +7,7 @@ iteration boundary.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 MOST_WAITING = 100
 """Edits that may wait for the next boundary."""
 MOST_BREAKPOINTS = 50
+REFRESH_INTERVAL = 1.0
+"""Seconds between two looks at values that may have changed by themselves."""
 
 
 class Steering:
@@ -56,6 +59,7 @@ class Steering:
         self._lock = threading.Lock()
         self._breakpoints = Breakpoints()
         self._live: Live | None = None
+        self._refresh_time = 0.0
         self._planned = 0  # of the edits that wait, those that other ranks have heard of
         self._planned_for = -1
 
@@ -157,7 +161,10 @@ class Steering:
 
     def refresh(self) -> None:
         """Take in values that something else has changed: the KL, a curriculum."""
-        if self._live is not None and (now := self._live.adjustables()) != self.control.adjustables:
+        if self._live is None or time.monotonic() - self._refresh_time < REFRESH_INTERVAL:
+            return
+        self._refresh_time = time.monotonic()
+        if (now := self._live.adjustables()) != self.control.adjustables:
             self._set(adjustables=now)
 
     def _edit(self, request: Edit | Undo) -> bool:

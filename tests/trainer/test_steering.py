@@ -235,7 +235,7 @@ def test_nobody_there_means_no_pause_but_the_one_that_was_asked_for(make):
 def test_the_end_of_an_iteration_is_kept_whole(make):
     session = make(LONG, first=[RunIterations(2)])
     ended = paused(session).boundary
-    assert ended.completed_iterations in (1, 2)
+    assert ended.completed_iterations == 2
     assert ended.rollout.filled == SMALL.num_steps_per_env
     assert ended.boundary is None
     assert replace(ended, seq=0).metrics

@@ -39,7 +39,7 @@ class CountScreen(FollowsTerminal, ModalScreen[int | None]):
             yield Static("Run how many iterations, then pause?", id="question", markup=False)
             yield Input(placeholder="10", id="count")
             yield Static("", id="problem", markup=False)
-            yield Static("the running one counts  ·  enter runs  ·  esc cancels", id="hint")
+            yield Static("the running one counts;  enter runs;  esc cancels", id="hint")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Run, or say what is wrong."""
@@ -75,7 +75,7 @@ class MaskScreen(FollowsTerminal, ModalScreen[tuple[Stage, ...] | None]):
             yield Static("Pause behind which stages, whenever the run goes on?", id="question")
             yield Choices(self._lines(), id="stages")
             yield Static(
-                "space or 1-7 marks  ·  enter sets  ·  esc cancels\n"
+                "space or 1-7 marks;  enter sets;  esc cancels\n"
                 ". p > and N go where they say, whatever is marked",
                 id="hint",
             )
@@ -134,7 +134,7 @@ class BreakpointsScreen(FollowsTerminal, ModalScreen[None]):
             yield Input(placeholder="  or  ".join(EXAMPLES[1:4]), id="breakpoint")
             yield Static("", id="problem", markup=False)
             yield Static(
-                "enter arms  ·  tab, then x: disarms  ·  esc closes\n"
+                "enter arms;  tab, then x: disarms;  esc closes\n"
                 f"{'  '.join(EXAMPLES)}\n"
                 "any metric > or < a number; nan: a number that is not finite, or\n"
                 "a world that went bad; 'always' behind it: stays armed after a pause",

@@ -55,7 +55,7 @@ class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
             yield Choices(self._lines(), id="values")
             yield Static("", id="about", markup=False)
             yield Static("", id="problem", markup=False)
-            yield Static("up and down choose  ·  enter edits  ·  esc cancels", id="hint")
+            yield Static("up and down choose;  enter edits;  esc cancels", id="hint")
 
     def on_mount(self) -> None:
         """Be ready to narrow the list."""
@@ -134,7 +134,7 @@ class ValueScreen(FollowsTerminal, ModalScreen[Edit | None]):
             yield Static("why, for the log (may stay empty)", classes="label")
             yield Input(id="reason", max_length=200)
             yield Static("", id="problem", markup=False)
-            yield Static("enter: next, then apply when the iteration ends  ·  esc back", id="hint")
+            yield Static("enter: next, then apply when the iteration ends;  esc back", id="hint")
 
     def on_mount(self) -> None:
         """Begin with the value."""
