@@ -15,9 +15,9 @@ from tui.draw.axis import GUTTER
 from tui.draw.chart import line_chart
 from tui.draw.lens import Lens, nearest
 from tui.draw.levels import is_level_tag
-from tui.draw.numbers import number
+from tui.draw.numbers import known, number
 from tui.draw.search import matches
-from tui.draw.spans import Role, Span, clean
+from tui.draw.spans import Role, Span, clean, crop
 from tui.draw.table import Column, head, layout, row
 from tui.panels.base import Panel
 from tui.panels.tag_table import TagChosen, TagRow, TagTable
@@ -127,9 +127,9 @@ that iteration. A flat reward from the start: look at which reward terms move.
             return [(Span("no iteration done yet", Role.MUTED),)]
         x_range = self.lens.span(float(curve.iteration[0]), float(curve.iteration[-1]))
         # Iterations before the first value are no gap: the metric was not there yet.
-        known = np.flatnonzero(np.isfinite(curve.mean))
+        seen = np.flatnonzero(np.isfinite(curve.mean))
         start = max(
-            int(known[0]) if known.size else 0, int(np.searchsorted(curve.iteration, x_range[0]))
+            int(seen[0]) if seen.size else 0, int(np.searchsorted(curve.iteration, x_range[0]))
         )
         return line_chart(
             curve.iteration[start:],
@@ -243,25 +243,23 @@ iteration: it stays in the list.
             curve = self.session.history.curve(tag)
             now = self.snapshot.metrics.get(tag, math.nan)
             is_stale = math.isfinite(now) and not np.isfinite(curve.mean[-1:]).all()
-            known = np.isfinite(curve.mean)
-            low = float(curve.low[known].min()) if known.any() else math.nan
-            high = float(curve.high[known].max()) if known.any() else math.nan
+            seen = np.isfinite(curve.mean)
+            low = float(curve.low[seen].min()) if seen.any() else math.nan
+            high = float(curve.high[seen].max()) if seen.any() else math.nan
             name = Role.MUTED if is_stale else Role.TEXT
             spans = [
-                (Span(("~" if is_stale else "") + clean(tag), name),),
+                (Span(crop(("~" if is_stale else "") + clean(tag), widths[0]), name),),
                 (Span(number(now), Role.STRONG if math.isfinite(now) else Role.ERROR),),
-                (Span(number(low), Role.MUTED),),
-                (Span(number(high), Role.MUTED),),
+                (Span(f"{known(low)}  {known(high)}", Role.MUTED),),
             ]
             rows.append(TagRow(tag, row(spans, columns, widths)))
         return rows
 
     def _columns(self) -> list[Column]:
         return [
-            Column("metric", 24, 0, right=False, grow=30),
+            Column("metric", 34, 0, right=False, grow=30),
             Column("now", 7, 1),
-            Column("min", 7, 2),
-            Column("max", 7, 3),
+            Column("min      max", 16, 2),
         ]
 
 

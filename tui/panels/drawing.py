@@ -94,8 +94,9 @@ class Drawing(Widget):
         self.set_class(self.charset is Charset.ASCII, "-ascii")
 
     def on_resize(self) -> None:
-        """Draw for the new room."""
+        """Draw for the new room at once: a text in the border that came while painting is lost."""
         self._stale = True
+        self.redraw()
 
     def caption(self, title: str | None = None, subtitle: str | None = None) -> None:
         """Set the texts in the border; only a text that differs costs a repaint."""
