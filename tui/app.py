@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from enum import Enum
 from pathlib import Path
@@ -35,9 +35,7 @@ from tui.lending import LendingApp
 from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
-    from presets.schema import Preset
     from tui.screens.dashboard import DashboardScreen
-    from tui.screens.preset_text import Sizes
 
 HURRY = (0.02, 0.5)
 """After a key: seconds between two looks at the session, and for how long."""
@@ -337,38 +335,6 @@ def run_dashboard(
     130, 143: ended by SIGINT or SIGTERM. A terminal that is lost ends no training.
     """
     return run_app(DashboardApp(session, fps=fps, launcher=launcher))
-
-
-def run_menu(*, device: str = "auto", fps: float = 4.0, launcher: Launcher | None = None) -> int:
-    """Let a person choose a preset, then train it under the dashboard; returns the exit code.
-
-    Args:
-        device: one of `presets.build.DEVICES`.
-        fps: looks at the session in a second.
-        launcher: the process that can give the terminal back to a shell, if there is one.
-    """
-    from presets import build, files, loader, shapes
-    from tui.screens.menu import MenuScreen
-    from tui.screens.preset_text import Sizes
-
-    chosen = build.resolve_device(device)
-    device_name = f"{chosen.name}: {chosen.note}" if chosen.note else chosen.name
-
-    def load(name: str, settings: Sequence[str]) -> tuple[Preset, Sizes]:
-        preset = loader.load(name, settings, chosen.kind).preset
-        widths = shapes.observation_widths(preset.env)
-        return preset, Sizes(shapes.num_actions(preset.env), widths)
-
-    def start(name: str, settings: Sequence[str]) -> None:
-        resolved = loader.load(name, settings, chosen.kind)
-        app.open_session(build.new_session(resolved, chosen))
-
-    app = DashboardApp(
-        menu=lambda: MenuScreen(files.names(), load, start, device_name),
-        fps=fps,
-        launcher=launcher,
-    )
-    return run_app(app)
 
 
 def run_app(app: DashboardApp) -> int:

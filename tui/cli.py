@@ -67,7 +67,7 @@ def menu(
     if not has_screen():
         refuse(["the menu needs a terminal; without one: ppo-tui presets, ppo-tui run PRESET"])
     launcher = launch()  # before anything heavy is imported
-    from tui.app import run_menu
+    from tui.opening import run_menu
 
     raise typer.Exit(run_menu(launcher=launcher))
 

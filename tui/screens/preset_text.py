@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from presets.overrides import FLAGS
 from presets.schema import Preset
 from tui.screens.labels import labelled_rows
 
@@ -52,10 +53,12 @@ def preset_text(preset: Preset, sizes: Sizes, device: str, width: int) -> Conten
 
 def command_line(name: str, settings: Iterable[str]) -> str:
     """Write the command that starts this run without the menu."""
+    options = {".".join(path): option for option, path in FLAGS.items()}
     words = ["ppo-tui", "run", name]
     for setting in settings:
         key, _, value = setting.partition("=")
-        words += ["--num-envs", value] if key == "env.num_envs" else ["--set", setting]
+        option = options.get(key) if value.isdecimal() else None
+        words += [option, value] if option else ["--set", setting]
     return shlex.join(words)
 
 
