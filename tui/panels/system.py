@@ -97,7 +97,7 @@ worlds. `throttled`: heat or the power limit hold its clock down.
             Column("", 9, 0, right=False),
             Column("", 4, 0),
             Column("", 8, 2, right=False, grow=22),
-            Column("", 14, 1, right=False, grow=46),
+            Column("", min(34, max(width - 19, 1)), 1, right=False, grow=26),
         ]
         widths = layout(columns, width)
         spans = [
