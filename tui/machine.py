@@ -9,6 +9,7 @@ import importlib
 import math
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 from types import ModuleType
@@ -156,7 +157,7 @@ def _folder(run_dir: Path) -> tuple[float, tuple[str, ...]]:
                 status = entry.stat(follow_symlinks=False)
             except OSError:  # renamed in between
                 continue
-            size += status.st_size
+            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
             if folder is not run_dir and entry.name.endswith(".pt") and entry.name[:1] != ".":
                 found.append((status.st_mtime, entry.name))
     return float(size), tuple(name for _, name in sorted(found))
