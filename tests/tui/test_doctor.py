@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 from typer.testing import CliRunner
 
@@ -123,6 +124,28 @@ def test_multiplexers_and_connections_are_named(monkeypatch):
         monkeypatch.setenv(variable, "x")
     monkeypatch.setattr(terminal, "_ancestor", lambda name: name == "mosh-server")
     assert {"tmux", "screen", "mosh", "SSH"} <= set(by_name(terminal.between()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"\x1b[?2026;2$y\x1b[?62;c", "synchronized output yes"),
+        (b"\x1b[?2026;0$y\x1b[?62;c", "synchronized output no"),
+        (b"\x1b[?1;2c", "synchronized output no"),
+        (b"", "synchronized output no answer"),
+    ],
+)
+def test_a_terminal_is_asked_for_synchronized_output_and_need_not_answer(answer, said):
+    script = """
+from tui.doctor.terminal import between
+print(*[f"{found.name} {found.value};" for found in between()])"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    process = pexpect.spawn(sys.executable, ["-c", script], env=environment, timeout=20)
+    process.expect_exact(terminal.QUESTION)
+    process.send(answer)
+    process.expect_exact(f"{said};")
+    process.expect(pexpect.EOF)
+    assert b"2026" not in process.before  # the answer is nobody's input
 
 
 def test_a_package_that_is_too_old_is_a_problem(monkeypatch):

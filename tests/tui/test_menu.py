@@ -205,15 +205,15 @@ def test_the_command_line_shows_the_same_preset():
 # Runs.
 
 
-def test_a_run_in_a_line_has_its_age_and_a_mark():
+def test_a_run_in_a_line_has_its_state_its_age_and_its_preset():
     past("2026-02-01_09-30-00")
     past("2026-01-20_09-30-00_x", "failed")
     newest, oldest = newest_runs()
-    assert run_line(newest, NOW) == "    3h  tiny"
-    assert run_line(oldest, NOW) == "!  12d  tiny"
+    assert run_line(newest, NOW) == "stop   3h tiny"
+    assert run_line(oldest, NOW) == "FAIL  12d tiny"
     assert age(newest, NOW + dt.timedelta(minutes=5)) == "3h"
     live = past("2026-02-01_12-29-50", "running", os.getpid())
-    assert run_line(summarize_run(live.path), NOW) == ">  now  tiny"
+    assert run_line(summarize_run(live.path), NOW) == "live  now tiny"
 
 
 def test_a_run_that_is_done_goes_on_to_twice_its_iterations():

@@ -15,6 +15,9 @@ from tui.screens.labels import labelled_rows
 
 LIVE = ("starting", "running", "paused", "stopping")
 
+SHORT = {"finished": "done", "stopped": "stop", "failed": "FAIL", "killed": "KILL", "unknown": "?"}
+"""States of runs in four letters; those that want a person's eye in capitals."""
+
 
 def is_live(run: RunSummary) -> bool:
     """Whether a process trains it right now."""
@@ -22,9 +25,9 @@ def is_live(run: RunSummary) -> bool:
 
 
 def run_line(run: RunSummary, now: dt.datetime) -> str:
-    """Name a run in a short line: what it trains, how long ago, and a mark where it trains now."""
-    mark = ">" if is_live(run) else {"failed": "!", "killed": "!"}.get(run.state, " ")
-    return f"{mark} {age(run, now):>4}  {run.preset}"
+    """Name a run in a short line: how it stands, how long ago it began, and what it trains."""
+    state = "live" if is_live(run) else SHORT.get(run.state, run.state[:4])
+    return f"{state:<4} {age(run, now):>4} {run.preset}"
 
 
 def age(run: RunSummary, now: dt.datetime) -> str:
