@@ -1,9 +1,10 @@
 """Draws the README's pictures: screens of a real training, as the app itself exports them.
 
 python docs/make_pictures.py [--preset go2_flat] [--set KEY=VALUE] [--iterations 150]
-                             [--size 120x40] [--run-dir DIR]
+                             [--size 120x40] [--run-dir DIR | --resume RUN]
 
-One run is trained for all of them: its overview, what its update does, and one of its robots.
+One run is trained for all of them, or goes on in its own folder: its overview, what its update
+does, and one of its robots.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from textual.pilot import Pilot
 
 from presets.build import new_session, resolve_device
 from presets.loader import load
+from presets.resume import resumed_session
 from trainer.session import Session
-from trainer.telemetry import Command
+from trainer.telemetry import Command, RunState
 from tui.app import DashboardApp
 
 HERE = Path(__file__).parent
@@ -53,17 +55,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preset", default="go2_flat")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
-    parser.add_argument("--iterations", type=int, default=150, help="done before the first picture")
+    parser.add_argument(
+        "--iterations", type=int, default=150, help="of this training, before it is drawn"
+    )
     parser.add_argument("--size", default="120x40", help="columns x rows")
     parser.add_argument("--folder", type=Path, default=HERE, help="where the pictures go")
     parser.add_argument("--run-dir", type=Path, help="keep the run, in this new folder")
+    parser.add_argument("--resume", help="a run to go on with")
     options = parser.parse_args()
     columns, rows = map(int, options.size.split("x"))
     device = resolve_device("auto")
-    resolved = load(options.preset, ["trainer.seed=1", *options.settings], device.kind)
     with tempfile.TemporaryDirectory() as folder:
-        run_dir = options.run_dir or Path(folder) / options.preset
-        session = new_session(resolved, device, run_dir)
+        if options.resume is not None:
+            session = resumed_session(options.preset, options.resume, device, options.settings)
+        else:
+            resolved = load(options.preset, ["trainer.seed=1", *options.settings], device.kind)
+            session = new_session(resolved, device, options.run_dir or Path(folder) / "run")
         app = DashboardApp(session)
 
         async def draw(pilot: Pilot[Any]) -> None:
@@ -75,11 +82,14 @@ def main() -> None:
 
 
 async def take(pilot: Pilot[Any], session: Session, iterations: int, folder: Path) -> None:
-    """Wait for the iteration, export every screen, end the run."""
-    while session.snapshot().completed_iterations < iterations:
-        failure = session.snapshot().failure
-        if failure is not None:
-            raise SystemExit(failure.traceback)
+    """Wait for some iterations, export every screen, end the run."""
+    first: int | None = None
+    while first is None or session.snapshot().completed_iterations < first + iterations:
+        snapshot = session.snapshot()
+        if snapshot.failure is not None:
+            raise SystemExit(snapshot.failure.traceback)
+        if first is None and snapshot.state is RunState.RUNNING:
+            first = snapshot.completed_iterations
         await pilot.pause(0.5)
     for picture in PICTURES:
         for key in picture.keys:
