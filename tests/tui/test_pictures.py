@@ -122,7 +122,7 @@ VIEWS = {
     "update-nan": (broken, "3"),
     "starting": (starting, ""),
     "paused": (paused, ""),
-    "failure": (failed, ""),
+    "failure": (failed, "8"),
     "help": (running, "3 tab question_mark"),
     "quit": (running, "q"),
     "iterations": (running, "N"),

@@ -189,3 +189,14 @@ async def test_the_page_of_all_metrics_fits(size):
         chart = app.screen.query_one("#curve-chart")
         assert app.screen.region.contains_region(chart.region)
         assert is_shown(app.screen.query_one("#curve-metrics")) is (size[0] >= 110)
+
+
+async def test_the_focused_panel_is_explained_first():
+    app, running = open_app((80, 24))
+    async with running as pilot:
+        app.screen.query_one("#overview-health").focus()
+        await pilot.press("question_mark")
+        await pilot.pause(0.1)
+        seen = [strip.text for strip in app.screen._compositor.render_strips()]
+        assert "Health" in "".join(seen[:4])
+        assert any("far off or not finite" in line for line in seen)

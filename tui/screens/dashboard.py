@@ -336,9 +336,9 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         """Explain keys, stages and the focused panel."""
         from tui.screens.help import HelpScreen
 
-        topics = [self.focused] if isinstance(self.focused, Panel) else []
-        topics += [panel for panel in self.query(Panel) if is_shown(panel) and panel not in topics]
-        self.app.push_screen(HelpScreen(self.active_bindings, topics))
+        focused = self.focused if isinstance(self.focused, Panel) else None
+        topics = [panel for panel in self.query(Panel) if is_shown(panel)]
+        self.app.push_screen(HelpScreen(self.active_bindings, topics, focused))
 
     def _command(self, command: Command) -> None:
         self.app.command(command)

@@ -37,7 +37,8 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
 
     Args:
         keys: the keys that mean something on the screen behind.
-        panels: those to explain, the focused one first.
+        panels: those to explain.
+        focused: the one to explain first, before all keys.
     """
 
     CSS_PATH = "help.tcss"
@@ -45,9 +46,15 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
         Binding("escape,q,question_mark,enter,space", "dismiss", "Close"),
     ]
 
-    def __init__(self, keys: Mapping[str, ActiveBinding], panels: Sequence[Panel]) -> None:
+    def __init__(
+        self,
+        keys: Mapping[str, ActiveBinding],
+        panels: Sequence[Panel],
+        focused: Panel | None = None,
+    ) -> None:
         super().__init__()
         self._keys = keys
+        self._first = focused.HELP if focused is not None else None
         self._texts = dict.fromkeys(panel.HELP for panel in panels if panel.HELP)
 
     def compose(self) -> ComposeResult:
