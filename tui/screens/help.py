@@ -58,11 +58,14 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
         self._texts = dict.fromkeys(panel.HELP for panel in panels if panel.HELP)
 
     def compose(self) -> ComposeResult:
-        """Yield keys and stages, then a section for each panel."""
+        """Yield the focused panel's section, keys and stages, then a section for each panel."""
         with VerticalScroll(id="page"):
+            if self._first:
+                yield Static(self._rendered(Markdown(self._first.strip())), classes="first")
             yield Static(self.summary())
             for text in self._texts:
-                yield Static(self._rendered(Markdown(text.strip())), classes="panel")
+                if text != self._first:
+                    yield Static(self._rendered(Markdown(text.strip())), classes="panel")
 
     @property
     def _in_ascii(self) -> bool:
