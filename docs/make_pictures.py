@@ -46,7 +46,7 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture("dashboard", ("1",), 2.0),
     Picture("update", ("3",), 2.0),
-    Picture("robot", ("r",), 4.0),
+    Picture("robot", ("r", "W"), 4.0),
 )
 
 
