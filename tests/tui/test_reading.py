@@ -7,7 +7,7 @@ from textual.widgets import ContentSwitcher
 
 from tests.tui.fake_session import FakeSession
 from tui.app import DashboardApp
-from tui.panels import CurvePanel, LearningRatePanel, RolloutPanel
+from tui.panels import CurvePanel, LearningRatePanel, Panel, RolloutPanel
 from tui.screens.dashboard import is_shown
 from tui.screens.reading import FilterLine
 
@@ -177,7 +177,7 @@ async def test_a_picture_of_200_by_50_takes_less_than_a_frame():
             start = time.thread_time()
             app.screen.show(app.session.snapshot())
             costs.append(time.thread_time() - start)
-        assert min(costs) < 0.03  # about 3 ms where nothing else runs
+        assert min(costs) < 0.03  # 7 ms on a busy machine
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -200,3 +200,19 @@ async def test_the_focused_panel_is_explained_first():
         seen = [strip.text for strip in app.screen._compositor.render_strips()]
         assert "Health" in seen[2]
         assert any("far off or not finite" in line for line in seen)
+
+
+@pytest.mark.parametrize("keys", ["1", "2", "3", "4", "5", "6", "7", "g"])
+@pytest.mark.parametrize("size", [(60, 15), (70, 24), (79, 45)])
+async def test_below_80_columns_there_is_one_column(size, keys):
+    app, running = open_app(size)
+    async with running as pilot:
+        await pilot.press(keys)
+        await pilot.pause(0.05)
+        view = app.screen.query_one(ContentSwitcher).visible_content
+        shown = [panel for panel in view.query(Panel) if is_shown(panel)]
+        assert shown
+        for panel in shown:
+            assert panel.region.width == size[0], panel
+            assert panel.region.height >= 1, panel
+            assert app.screen.region.contains_region(panel.region), panel

@@ -143,6 +143,11 @@ the signs that are off come first. `enter` opens a sign's curve. What to do abou
 - **non-finite**: none. Otherwise pause and open the tensors: those with NaN stand first.
 """
 
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._off = 0
+        """Signs that are off, filtered out or not."""
+
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the metrics of the last iteration."""
         return id(snapshot.metrics), id(snapshot.update), id(snapshot.info), len(session.history)
@@ -156,10 +161,8 @@ the signs that are off come first. `enter` opens a sign's curve. What to do abou
         """Say how many signs are off, whether they can be seen or not."""
         if not self.snapshot.metrics:
             return ""
-        assert self.session is not None
-        bad = sum(sign.severity > 0 for sign in signs(self.snapshot, self.session.history))
         more = super().note()
-        return (f"{bad} off" if bad else "all ok") + (f" · {more}" if more else "")
+        return (f"{self._off} off" if self._off else "all ok") + (f" · {more}" if more else "")
 
     def tag_rows(self, width: int) -> Sequence[TagRow]:
         """Return a row for each sign; those that are off first where not all fit."""
@@ -167,6 +170,7 @@ the signs that are off come first. `enter` opens a sign's curve. What to do abou
         if not self.snapshot.metrics:
             return []
         found = signs(self.snapshot, self.session.history)
+        self._off = sum(sign.severity > 0 for sign in found)
         if len(found) > self.content_size.height:
             found.sort(key=lambda sign: sign.severity == 0)
         columns = [

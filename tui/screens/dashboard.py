@@ -30,6 +30,7 @@ from tui.panels import (
     TerminationsPanel,
     TimingPanel,
 )
+from tui.screens.base import MINIMUM
 from tui.screens.failure import FailureView
 from tui.screens.output import OutputTail
 from tui.screens.reading import FilterLine, ReadingScreen
@@ -47,6 +48,13 @@ LIVE = "Panel, FailureView, OutputTail"
 class DashboardScreen(SteeringScreen, ReadingScreen):
     """Shows one session; the app hands it each new snapshot."""
 
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-tiny"),
+        (MINIMUM[0], "-slim"),
+        (80, "-narrow"),
+        (110, "-medium"),
+        (160, "-wide"),
+    ]
     CSS_PATH: ClassVar[list[str]] = ["dashboard.tcss", "trace.tcss"]
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
