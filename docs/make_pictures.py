@@ -94,6 +94,7 @@ async def take(pilot: Pilot[Any], session: Session, iterations: int, folder: Pat
     for picture in PICTURES:
         for key in picture.keys:
             pilot.app.simulate_key(key)
+            await pilot.pause(0.5)
         await pilot.pause(picture.seconds)
         exported = pilot.app.export_screenshot(title="ppo-tui")
         path = folder / f"{picture.name}.svg"
