@@ -50,9 +50,16 @@ class FailureView(VerticalScroll, inherit_bindings=False):
         super().__init__(Static(id="failure-text"), id=id)
         self._shown: tuple[Failure, int] | None = None
         self._command = ""
+        self._newest: tuple[Snapshot, SessionView] | None = None
+
+    def on_resize(self) -> None:
+        """Fill the room: it comes after the failure, and the last snapshot comes but once."""
+        if self._newest is not None:
+            self.show(*self._newest)
 
     def show(self, snapshot: Snapshot, session: SessionView) -> None:
         """Describe the failure, anew only where the room has changed."""
+        self._newest = (snapshot, session)
         failure = snapshot.failure
         width = self.scrollable_content_region.width
         if failure is None or width <= 0:
