@@ -22,7 +22,8 @@ from tui.panels.health import signs
 PANELS = [
     panel
     for name in panels.__all__
-    if (panel := getattr(panels, name)) not in (panels.Panel, panels.ScrollingPanel, panels.TagTable)
+    if (panel := getattr(panels, name))
+    not in (panels.Panel, panels.ScrollingPanel, panels.TagTable)
 ]
 
 

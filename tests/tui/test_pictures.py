@@ -5,6 +5,7 @@ import time
 from types import MappingProxyType
 
 import pytest
+from textual.widgets import Input
 
 from tests.tui import renditions
 from tests.tui.fake_session import FakeSession, metrics_at
@@ -44,6 +45,7 @@ def same_everywhere(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
+    monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.setattr(Machine, "sample", lambda self, pid, run_dir: SAMPLE)
     monkeypatch.chdir(tmp_path)
     yield
