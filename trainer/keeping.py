@@ -55,7 +55,8 @@ class CheckpointKeeper:
         self.best: Best | None = None
         self.newest = resumed_from
         """Completed iterations of the last one written or resumed from; 0: there is none."""
-        self._folder = run_dir.checkpoints
+        self.folder = run_dir.checkpoints
+        """Where they lie."""
         self._keep = keep
         self._record = record
         self._resumed_from = resumed_from
@@ -91,7 +92,7 @@ class CheckpointKeeper:
 
     def _write(self, state: dict[str, Any]) -> None:
         iteration = state["completed_iterations"]
-        path = checkpoint.path_for(self._folder, iteration)
+        path = checkpoint.path_for(self.folder, iteration)
         try:
             checkpoint.save(path, state)
         except OSError as error:
@@ -112,7 +113,7 @@ class CheckpointKeeper:
         best = self.best.iteration if self.best is not None else 0
         spared = {self.newest, self._resumed_from, best}
         for number in dispensable(self._numbers(), self._keep, spared):
-            path = checkpoint.path_for(self._folder, number)
+            path = checkpoint.path_for(self.folder, number)
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
@@ -120,7 +121,7 @@ class CheckpointKeeper:
 
     def _numbers(self) -> list[int]:
         # A damaged file newer than the one resumed from is no checkpoint of this run any more.
-        return [n for n in checkpoint.saved_iterations(self._folder) if n <= self.newest]
+        return [n for n in checkpoint.saved_iterations(self.folder) if n <= self.newest]
 
 
 def copied(value: Any) -> Any:  # noqa: ANN401 - any part of a state dict

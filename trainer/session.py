@@ -12,18 +12,19 @@ import math
 import queue
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trainer.boundary import Boundary, counted
 from trainer.config import TrainerConfig
 from trainer.control import Request
 from trainer.describe import run_info, status
 from trainer.env import Env
-from trainer.keeping import CheckpointKeeper, copied
-from trainer.memory import fewer_worlds, shortage
+from trainer.failing import failure_of
+from trainer.keeping import CheckpointKeeper
+from trainer.looking import Looking
 from trainer.ranks import RankError
 from trainer.robot_watch import RobotWatch
 from trainer.rundir import RunDir
@@ -31,12 +32,9 @@ from trainer.stages import GateMode, Stage, StageGate, StopRequested
 from trainer.steering import Steering
 from trainer.telemetry import (
     Command,
-    Culprit,
     EventLog,
-    Failure,
     History,
     Position,
-    RolloutView,
     RunState,
     Snapshot,
     TensorSummary,
@@ -50,18 +48,11 @@ if TYPE_CHECKING:
     from trainer.distributed import Group
     from trainer.loop import Trainer
     from trainer.pose import RobotRequest
-    from trainer.trace import Trace, TraceRequest
-    from trainer.tracing import Tracer
+    from trainer.trace import TraceRequest
 
 Join = Callable[[Callable[[], None], Callable[[], bool]], "Group"]
 """Brings several ranks together. Its arguments: what to call, from any thread, when a rank is lost;
 and what tells whether the run must end now."""
-
-_ROLLOUT_VIEW_INTERVAL = 0.1
-"""Seconds between two pictures of a filling rollout."""
-
-_TRACE_INTERVAL = 0.4
-"""Seconds between two looks at a stage while iterations go by."""
 
 _STATUS_INTERVAL = 1.0
 """Seconds between two writings of the status while iterations go by."""
@@ -133,10 +124,7 @@ class Session:
         self._group: Group | None = None  # alone, it is never made
         self._trainer: Trainer | None = None
         self._checker: InvariantChecker | None = None
-        self._tracer: Tracer | None = None
-        self._looked_at: TraceRequest | None = None  # set by other threads
-        self._answered: TraceRequest | None = None
-        self._trace_time = 0.0
+        self._looking = Looking()
         self._robot = RobotWatch()
         self._gate = StageGate(self._paused, self._woken, self._resumed, self._dwelling)
         self._steering = Steering(self._gate, self._record, self._change)
@@ -154,15 +142,13 @@ class Session:
         )
         self._seq = 0
         self._position = Position()  # replaced at every boundary
-        self._rollout_view: RolloutView | None = None
-        self._rollout_view_time = 0.0
         self._boundary_time = 0.0
         self._metrics: dict[str, float] = {}
         self._elapsed = self._first_elapsed
-        self._boundary_state: dict[str, Any] | None = None  # after the last completed iteration
         self._keeper = CheckpointKeeper(
             run_dir, config.keep_checkpoints, self._record, resumed_from=self._first_iteration
         )
+        self._boundary = Boundary(self._keeper, self._record)
         self._trackers = Trackers(config, run_dir, preset, self._record)
         self._status_time = 0.0
 
@@ -189,7 +175,7 @@ class Session:
             self._snapshot,
             seq=self._seq,
             position=self._position,
-            rollout=self._rollout_view,
+            rollout=self._looking.rollout,
             robot=self._robot.pose,
             control=self._steering.control,
             pending=self._pending(),
@@ -224,7 +210,7 @@ class Session:
 
     def look(self, request: TraceRequest | None) -> None:
         """Say what a person looks at; answered at once while paused, else between iterations."""
-        self._looked_at = request
+        self._looking.request = request
         self._gate.wake()
 
     def watch_robot(self, request: RobotRequest | None) -> None:
@@ -240,10 +226,7 @@ class Session:
         self._seq += 1
         if self._checker is not None:
             self._checker.entering(position)
-        if position.stage is Stage.STORE and self._looks_around_store():
-            assert self._tracer is not None
-            assert self._looked_at is not None
-            self._tracer.remember_row(self._looked_at.world)
+        self._looking.entering(position, pauses_soon=self._gate.mode is not GateMode.RUN)
 
     def leaving(self, position: Position, *, phase_ends: bool) -> None:
         """Publish what the stage brought, and wait here if a pause was asked for."""
@@ -251,7 +234,7 @@ class Session:
         if self._checker is not None:
             self._checker.leaving(position)
         if position.stage is Stage.STORE:
-            self._look_at_rollout()
+            self._looking.refresh_rollout(position)
             self._robot.refresh()
         elif position.stage is Stage.FRESH:
             self._complete_iteration()
@@ -281,8 +264,8 @@ class Session:
         let_torch_threads_sleep()
         try:
             how = self._train_until_the_end()
-            self._save_boundary()
-            self._require_saved()
+            self._boundary.save()
+            self._boundary.require_saved()
             self._end(how)
         except BaseException as error:  # the thread's last chance to say what happened
             self._fail(error)
@@ -314,14 +297,15 @@ class Session:
     def _build(self) -> None:
         from trainer.checker import InvariantChecker  # imports torch
         from trainer.loop import Trainer
-        from trainer.tracing import Tracer
 
         if self._join is not None:
-            self._group = self._join(self._lose_rank, lambda: self._gate.stopping)
+            self._group = self._join(self._gate.stop, lambda: self._gate.stopping)
+            self._boundary.group = self._group
         self._publish(progress=_BUILDING)
         env = self._build_env()
         self._trainer = trainer = Trainer(env, self._config, self, self._group)
-        self._checker, self._tracer = InvariantChecker(trainer), Tracer(trainer)
+        self._checker = InvariantChecker(trainer)
+        self._looking.attach(trainer)
         self._robot.attach(trainer)
         if self._resume is not None:
             trainer.load_state_dict(self._resume)
@@ -430,7 +414,8 @@ class Session:
             update=view,
         )
         self._report_invariants()
-        self._trace_now_and_then()
+        if self._looking.traces_now():
+            self._publish(trace=self._looking.trace(in_full=False))
         self._remember_boundary(trainer)
         self._steering.refresh()
         self._steering.check(iteration, metrics, trainer.faults)
@@ -457,7 +442,7 @@ class Session:
     def _do_chores(self) -> None:
         if self._checkpoint_wanted:
             self._checkpoint_wanted = False
-            self._save_boundary()
+            self._boundary.save()
             self._write_status()  # names the checkpoint and the best one
 
     def _edit_while_paused(self) -> None:
@@ -465,47 +450,20 @@ class Session:
         if self._gate.paused_behind is Stage.FRESH and self._steering.at_boundary():
             self._publish_info()
             self._keep_boundary()
-            assert self._boundary_state is not None
-            self._keeper.renew(self._boundary_state)  # several ranks never edit in a pause
+            self._boundary.renew()
 
     def _keep_boundary(self) -> None:
-        """Copy the state of this iteration boundary: what any later stop or crash can save."""
+        """Keep the state of this iteration boundary: what any later stop or crash can save."""
         assert self._trainer is not None
-        self._boundary_state = {
-            **copied(self._trainer.state_dict()),
-            "preset": self._preset,
-            "device": self._device,
-            "elapsed": self._elapsed,
-            "mean_reward": self._metrics.get("Train/mean_reward", math.nan),
-        }
-
-    def _save_boundary(self) -> None:
-        """Save the last completed iteration, unless it is on disk already."""
-        state = self._boundary_state
-        if state is not None and self._keeper.wants(state):
-            self._keeper.save(state | self._of_other_ranks(state["completed_iterations"]))
-
-    def _of_other_ranks(self, iteration: int) -> dict[str, Any]:
-        """The part of a checkpoint that other ranks hold."""
-        if self._group is None:
-            return {}
-        others = self._group.worlds_of_others(iteration)
-        for rank, worlds in enumerate(others, start=1):
-            if worlds is None:
-                self._record("alert", f"the worlds of rank {rank} are lost")
-        return {"world_size": self._group.world_size, "other_ranks": others}
-
-    def _lose_rank(self) -> None:
-        self._gate.stop()  # wakes the session's thread, paused or not
-
-    def _require_saved(self) -> None:
-        """Fail a run whose last iterations are nowhere: nobody may believe them safe."""
-        state = self._boundary_state
-        if state is not None and (lost := state["completed_iterations"] - self._keeper.newest):
-            raise OSError(
-                f"the last {_iterations(lost)} could not be saved in "
-                f"{self.run_dir.checkpoints}: is the disk full, or the folder read-only?"
-            )
+        self._boundary.keep(
+            {
+                **self._trainer.state_dict(),
+                "preset": self._preset,
+                "device": self._device,
+                "elapsed": self._elapsed,
+                "mean_reward": self._metrics.get("Train/mean_reward", math.nan),
+            }
+        )
 
     # Pausing.
 
@@ -518,25 +476,26 @@ class Session:
         self._report_invariants()
         self._robot.refresh(even_if_recent=True)
         self._publish(
-            state=RunState.PAUSED, tensors=self._look_closely(), trace=self._trace(in_full=True)
+            state=RunState.PAUSED,
+            tensors=self._looking.tensors(self._position),
+            trace=self._looking.trace(in_full=True),
         )
 
     def _woken(self) -> None:
         """Answer what was asked for during a pause."""
         self._edit_while_paused()
         self._do_chores()
-        asked = self._looked_at
-        if asked is not None and asked is not self._answered:
-            self._publish(trace=self._trace(in_full=True))
+        if self._looking.is_unanswered:
+            self._publish(trace=self._looking.trace(in_full=True))
         if self._robot.refresh(even_if_recent=True):
             self._seq += 1
 
     def _dwelling(self) -> None:
         """In slow motion show every stage that has run."""
-        self._look_at_rollout()
+        self._looking.refresh_rollout(self._position)
         self._robot.refresh()
-        if self._looked_at is not None:
-            self._publish(trace=self._trace(in_full=True))
+        if self._looking.request is not None:
+            self._publish(trace=self._looking.trace(in_full=True))
 
     def _resumed(self) -> None:
         self._steering.resumed()
@@ -565,42 +524,6 @@ class Session:
         self._snapshot = replace(self._snapshot, **changes)
         self._seq += 1
 
-    def _look_at_rollout(self, *, even_if_recent: bool = False) -> None:
-        now = time.perf_counter()
-        if even_if_recent or now - self._rollout_view_time >= _ROLLOUT_VIEW_INTERVAL:
-            from trainer.views import rollout_view
-
-            assert self._trainer is not None
-            self._rollout_view = rollout_view(self._trainer.rollout, self._position.step)
-            self._rollout_view_time = now
-
-    def _look_closely(self) -> tuple[TensorSummary, ...]:
-        """Publish the rollout as it is, and describe the tensors of the present stage."""
-        from trainer.tensors import stage_tensors, summarize
-
-        assert self._trainer is not None
-        self._look_at_rollout(even_if_recent=True)
-        entries = stage_tensors(self._trainer, self._position.stage)
-        return tuple(summarize(entry) for entry in entries)
-
-    def _trace(self, *, in_full: bool) -> Trace | None:
-        """Look at what a person looks at; None where nobody does."""
-        self._answered = request = self._looked_at
-        if request is None:
-            return None
-        assert self._tracer is not None
-        return self._tracer.trace(request, in_full=in_full)
-
-    def _trace_now_and_then(self) -> None:
-        now = time.monotonic()
-        if self._looked_at is not None and now - self._trace_time >= _TRACE_INTERVAL:
-            self._trace_time = now
-            self._publish(trace=self._trace(in_full=False))
-
-    def _looks_around_store(self) -> bool:
-        """Whether a person looks at a stage and the loop is about to pause."""
-        return self._looked_at is not None and self._gate.mode is not GateMode.RUN
-
     def _report_invariants(self) -> None:
         """Publish what the checks have shown, and say once what broke."""
         checker = self._checker
@@ -627,58 +550,29 @@ class Session:
 
     def _end(self, how: str) -> None:
         done = self._snapshot.completed_iterations
-        self._record("end", f"{how} after {_iterations(done)}")
+        self._record("end", f"{how} after {counted(done)}")
         self._publish(state=RunState.FINISHED, tensors=())
         self._write_status()
 
-    def _find_culprit(self, error: BaseException) -> Culprit | None:
-        from trainer.culprit import find_culprit  # imports torch
-
-        assert self._trainer is not None
-        return find_culprit(error, self._trainer)
-
     def _fail(self, error: BaseException) -> None:
         """Keep what was learnt, and say what went wrong and where."""
-        trace = "".join(traceback.format_exception(error))
-        stage = self._position.stage if self._trainer is not None else None
-        iteration = self._position.iteration + 1
-        lack = shortage(error)
-        message, hint = f"{type(error).__name__}: {error}", ""
-        if lack is not None:
-            message = lack.sentence(self._num_envs)
-            if self._num_envs > 1:
-                fewer = fewer_worlds(self._num_envs, lack.asked or 0, lack.free or 0)
-                hint = f"fewer worlds: --num-envs {fewer}"
-        if isinstance(error, RankError):
-            message = str(error)
-        elif self._group is not None:
-            message = f"rank 0: {message}"
-        self.run_dir.append_log(trace)
+        failure = failure_of(
+            error,
+            self._position,
+            self._trainer,
+            run_dir=str(self.run_dir.path),
+            num_envs=self._num_envs,
+            has_ranks=self._group is not None,
+        )
+        self.run_dir.append_log(failure.traceback)
         tensors: tuple[TensorSummary, ...] = ()
-        culprit: Culprit | None = None
         if self._trainer is not None:
-            with contextlib.suppress(Exception):  # the search for a cause must not hide it
-                culprit = self._find_culprit(error)
             try:
-                self._save_boundary()
+                self._boundary.save()
             except Exception as second:  # such as a lack of memory, the cause of all this
                 self._record("alert", f"the last iteration could not be saved: {second}")
             with contextlib.suppress(Exception):  # a picture of the ruins, if there can be one
-                tensors = self._look_closely()
-        self._record("error", f"{message} (iteration {iteration})")
-        failure = Failure(
-            message,
-            trace,
-            stage,
-            iteration,
-            lack is not None,
-            hint,
-            culprit,
-            str(self.run_dir.path),
-        )
+                tensors = self._looking.tensors(self._position)
+        self._record("error", f"{failure.message} (iteration {failure.iteration})")
         self._publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
         self._write_status()
-
-
-def _iterations(number: int) -> str:
-    return f"{number} iteration{'' if number == 1 else 's'}"

@@ -81,8 +81,8 @@ def test_the_row_before_store_is_there_when_stepping_past_it(start):
     wait_for(session, lambda now: now.completed_iterations == 1 and now.state is RunState.PAUSED)
     session.look(TraceRequest(Stage.STORE))
     session.command(Command.STEP_PHASE)
-    trace = wait_for(session, lambda now: now.trace and now.trace.filled == 4).trace
-    assert trace.behind is Stage.STORE
+    trace = wait_for(session, lambda now: now.trace and now.trace.behind is Stage.STORE).trace
+    assert trace.filled == 4
     assert all(field.before is not None for field in trace.numbers.fields)
     assert all(
         field.cached is not None for field in trace.numbers.fields if "obs" not in field.name

@@ -1,0 +1,66 @@
+"""From an error that ended a run to what a person reads of it."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from typing import TYPE_CHECKING
+
+from trainer.memory import fewer_worlds, shortage
+from trainer.ranks import RankError
+from trainer.telemetry import Culprit, Failure, Position
+
+if TYPE_CHECKING:
+    from trainer.loop import Trainer
+
+
+def failure_of(
+    error: BaseException,
+    position: Position,
+    trainer: Trainer | None,
+    *,
+    run_dir: str,
+    num_envs: int,
+    has_ranks: bool,
+) -> Failure:
+    """Say what went wrong, where, and what to try.
+
+    Args:
+        error: what ended the run.
+        position: where the loop was.
+        trainer: as the error has left it; None before it was built.
+        run_dir: the run's folder.
+        num_envs: N; 0: not known.
+        has_ranks: whether several ranks learn together, of which this is the first.
+    """
+    message, hint = f"{type(error).__name__}: {error}", ""
+    lack = shortage(error)
+    if lack is not None:
+        message = lack.sentence(num_envs)
+        if num_envs > 1:
+            fewer = fewer_worlds(num_envs, lack.asked or 0, lack.free or 0)
+            hint = f"fewer worlds: --num-envs {fewer}"
+    if isinstance(error, RankError):
+        message = str(error)
+    elif has_ranks:
+        message = f"rank 0: {message}"
+    return Failure(
+        message,
+        "".join(traceback.format_exception(error)),
+        position.stage if trainer is not None else None,
+        position.iteration + 1,
+        out_of_memory=lack is not None,
+        hint=hint,
+        culprit=_culprit(error, trainer),
+        run_dir=run_dir,
+    )
+
+
+def _culprit(error: BaseException, trainer: Trainer | None) -> Culprit | None:
+    if trainer is None:
+        return None
+    with contextlib.suppress(Exception):  # the search for a cause must not hide it
+        from trainer.culprit import find_culprit  # imports torch
+
+        return find_culprit(error, trainer)
+    return None
