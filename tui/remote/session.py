@@ -138,7 +138,8 @@ class RemoteSession:
                 self._wanted.wait()
                 self._wanted.clear()
                 calls = [self._calls.popleft() for _ in range(len(self._calls))]
-                self._connection.sendall(b"".join(calls) + pack({"get": "news"}))
+                with contextlib.suppress(ConnectionError):  # gone, but its last word is here
+                    self._connection.sendall(b"".join(calls) + pack({"get": "news"}))
                 self._take(next(self._messages))
             except (OSError, WireError) as error:
                 if not self._closing and not self._is_reached_again():
