@@ -189,6 +189,7 @@ class Session:
                 self._gate.wake()
             case Command.FINISH:
                 self._finish_wanted = True
+                self._steering.let_go()  # nothing may hold up the end
                 self._gate.set_mode(GateMode.RUN)
             case Command.STOP_NOW:
                 self._stop_wanted = True

@@ -244,3 +244,15 @@ def test_the_end_of_an_iteration_is_kept_whole(make):
 def test_what_is_no_request_is_refused(make):
     with pytest.raises(TypeError, match="no request"):
         make(LONG).control("faster")
+
+
+def test_nothing_that_slows_or_pauses_holds_up_the_end(make):
+    session = make(
+        LONG,
+        first=[SlowMotion(2.0), PauseBehind((Stage.STORE,)), Arm(parse("iteration 1"))],
+    )
+    wait_for(session, lambda now: now.state is RunState.RUNNING)
+    session.command(Command.FINISH)
+    assert session.join(5)
+    assert session.snapshot().state is RunState.FINISHED
+    assert session.snapshot().completed_iterations == 1
