@@ -120,6 +120,10 @@ async def test_a_real_run_that_meets_nan_ends_on_this_page_with_exit_code_1(tmp_
         assert "iteration 3" in text
         assert "model_2.pt" in text
         assert charset is Charset.BRAILLE or text.isascii()
+        room = view.query_one("#failure-text").size.width
+        above = text.split("traceback")[0].splitlines()
+        wraps = [line for line in above if len(line) > room and " " in line.strip()]
+        assert wraps == []  # what was folded once is folded again by nobody
         await pilot.press("end")
         await pilot.pause()
         assert view.scroll_y == view.max_scroll_y > 0

@@ -36,6 +36,7 @@ EXIT_CODES = {
 class FailureView(VerticalScroll, inherit_bindings=False):
     """The page of a failed run; empty while there is none."""
 
+    DEFAULT_CSS = "FailureView { scrollbar-gutter: stable; }"  # the text is folded beside it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),
         Binding("down,j", "scroll_down", "Down", show=False),
