@@ -81,6 +81,7 @@ class SteppedEnv(ABC):
         self.config = config
         self.device = torch.device(device)
         self.num_envs = config.num_envs
+        self.decimation = config.decimation
         self.step_dt = config.step_dt
         self.max_episode_length = config.max_episode_length
         self.generator = torch.Generator(self.device).manual_seed(seed)

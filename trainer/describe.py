@@ -55,6 +55,7 @@ def run_info(
         notes=notes,
         command_ranges=MappingProxyType(dict(getattr(env, "command_ranges", {}))),
         world_size=trainer.group.world_size,
+        decimation=getattr(env, "decimation", None),
     )
 
 

@@ -100,6 +100,8 @@ class RunInfo:
     """For each command what its parts are drawn from, low and high; empty without commands."""
     world_size: int = 1
     """Processes that train together, each with N worlds of its own."""
+    decimation: int | None = None
+    """Physics ticks of an env step; None where the worlds do not tell."""
 
     @property
     def batch_size(self) -> int:

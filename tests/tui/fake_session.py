@@ -111,6 +111,7 @@ def run_info(num_iterations: int = 1500, **changes: object) -> RunInfo:
             }
         ),
         reward_terms=MappingProxyType({name: term[0] for name, term in REWARD_TERMS.items()}),
+        decimation=4,
         step_dt=0.02,
         max_episode_length=1000,
         clip_param=0.2,

@@ -18,6 +18,7 @@ from trainer.trace import TraceRequest
 from tui import panels
 from tui.draw.spans import Charset, plain
 from tui.panels.health import signs
+from tui.panels.timing import time_scales
 
 PANELS = [
     panel
@@ -522,3 +523,16 @@ async def test_panels_are_found_by_the_id_they_are_given():
         assert app.query_one("#panel", panels.Header).id == "panel"
         with pytest.raises(NoMatches):
             app.query_one("#other")
+
+
+@pytest.mark.parametrize(
+    ("width", "decimation", "expected"),
+    [
+        (98, 4, "tick 5 ms × 4 = env step 20 ms · episode 1,000 steps = 20 s"),
+        (56, 4, "tick 5 ms × 4 = step 20 ms · 1,000 steps = 20 s"),
+        (36, 4, "5 ms × 4 = 20 ms · 1,000 steps"),
+        (98, None, "env step 20 ms · episode 1,000 steps = 20 s"),
+    ],
+)
+def test_the_three_time_scales_are_told_in_the_room_there_is(width, decimation, expected):
+    assert time_scales(run_info(decimation=decimation), width) == expected

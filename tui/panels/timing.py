@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from trainer.stages import Phase, Stage
-from trainer.telemetry import SessionView, Snapshot
+from trainer.telemetry import RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
 from tui.draw.numbers import known, percent, short_seconds
 from tui.draw.spans import Charset, Line, Role, Span
@@ -25,7 +25,8 @@ class TimingPanel(Panel):
 
 The last complete iteration, pauses left out: collecting (observe, act_step, store, T times each)
 and learning (targets, sample, optimize, fresh), in seconds and as a share of the whole. Below it
-the env steps in a second.
+the env steps in a second. The border tells the three scales of simulated time: a physics tick,
+times the ticks under one action (decimation), is an env step; an episode has so many at most.
 
 **Healthy:** steps/s stays level; act_step, where the physics runs, takes the most.
 
@@ -34,11 +35,18 @@ slow down together: another program uses the machine.
 """
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the times of the last iteration."""
-        return snapshot.stage_seconds, snapshot.steps_per_second, len(session.history)
+        """Depend on the times of the last iteration, and on the run."""
+        return (
+            id(snapshot.info),
+            snapshot.stage_seconds,
+            snapshot.steps_per_second,
+            len(session.history),
+        )
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return the tree; phases only where the room is short."""
+        if self.snapshot.info is not None:
+            self.caption(subtitle=time_scales(self.snapshot.info, width))
         seconds = dict(zip(Stage, self.snapshot.stage_seconds, strict=True))
         total = sum(seconds.values())
         if not total > 0:
@@ -97,3 +105,20 @@ slow down together: another program uses the machine.
         room = max(0, min(width - len(head), 40))
         past = trend(self.session.history, "Perf/total_fps", room, self.charset)
         return (Span(head, Role.MUTED), Span(past.line, Role.TREND))
+
+
+def time_scales(info: RunInfo, width: int) -> str:
+    """Return tick, env step and episode in simulated time; fewer words where there is less room."""
+    tick, step = (
+        f"{1e3 * seconds:.4g} ms"
+        for seconds in (info.step_dt / (info.decimation or 1), info.step_dt)
+    )
+    ticks = f"{tick} × {info.decimation} = " if info.decimation else ""
+    steps = f"{info.max_episode_length:,} steps"
+    limit = f"{info.max_episode_length * info.step_dt:g} s"
+    name = "tick " if ticks else ""
+    full = f"{name}{ticks}env step {step} · episode {steps} = {limit}"
+    if len(full) + 4 <= width:
+        return full
+    short = f"{name}{ticks}step {step} · {steps} = {limit}"
+    return short if len(short) + 4 <= width else f"{ticks}{step} · {steps}"
