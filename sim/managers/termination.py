@@ -51,7 +51,7 @@ class TerminationManager(Stateful):
             bad: Worlds [N] bool whose state is not to be trusted; they end for that reason alone.
         """
         good = ~bad
-        self.terminated, self.time_outs = bad, torch.zeros_like(bad)
+        self.terminated, self.time_outs = bad.clone(), torch.zeros_like(bad)
         for row, term, is_time_out in zip(
             self._now, self.terms.values(), self._is_time_out, strict=False
         ):

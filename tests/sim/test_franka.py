@@ -299,3 +299,14 @@ def test_a_body_must_be_one_body():
 def test_the_arm_needs_no_ground():
     with pytest.raises(PresetError, match="the franka does not stand on the ground"):
         load("franka_reach", ["env.terrain={}"])
+
+
+def test_a_state_in_which_a_world_was_broken_breaks_no_world_of_the_env_that_takes_it(env):
+    actions = torch.zeros(env.num_envs, env.num_actions)
+    env.step(actions)
+    env.scene.physics.qvel[1, 0] = float("nan")
+    assert env.step(actions).terminated[1]
+    state = env.state_dict()
+    env.step(actions)
+    env.load_state_dict(state)
+    assert not env.step(actions).terminated.any()
