@@ -1,5 +1,7 @@
 import os
+import resource
 
+import pytest
 from hypothesis import settings
 
 # Small tensors gain nothing from a second thread, and threads of several test runs on one machine
@@ -9,3 +11,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The machines that run this are shared: a slow example is no failure, and no two runs differ.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+
+
+@pytest.fixture
+def small_files():
+    """A disk that takes no more than 10 kB of a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -1,4 +1,4 @@
-"""What a person types is read, refused where it means nothing, and survives the way to a session."""
+"""What a person types is read, refused where it means nothing, and survives its way."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_request_travels_to_another_process_as_it_is(request_):
     ],
 )
 def test_a_request_beyond_its_limits_is_not_made(make):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         make()
 
 

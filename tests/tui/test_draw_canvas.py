@@ -64,9 +64,11 @@ def test_a_disc_is_full_and_a_circle_is_not():
     full, empty = Canvas(5, 3), Canvas(5, 3)
     full.disc((4, 5), 3, Role.TEXT)
     empty.disc((4, 5), 3, Role.TEXT, filled=False)
-    count = lambda canvas: sum(
-        bin(ord(c) - 0x2800).count("1") for c in "".join(text(canvas)) if c != " "
-    )  # noqa: E501, E731
+
+    def count(canvas):
+        drawn = "".join(text(canvas)).replace(" ", "")
+        return sum((ord(c) - 0x2800).bit_count() for c in drawn)
+
     assert count(full) == 29
     assert 12 <= count(empty) < count(full)
     small = Canvas(3, 1, Charset.ASCII)
