@@ -36,14 +36,14 @@ def test_memory_that_runs_out_in_the_middle_of_an_update(tmp_path, capsys, monke
 
     step, calls = Learner.optimize, []
 
-    def optimize(learner, batch):
+    def optimize(learner, batch, **options):
         calls.append(1)
         if len(calls) == 5:
             raise torch.OutOfMemoryError(
                 "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of "
                 "8.00 GiB of which 1.00 GiB is free."
             )
-        return step(learner, batch)
+        return step(learner, batch, **options)
 
     monkeypatch.setattr(Learner, "optimize", optimize)
     code, failure, text = run(tmp_path / "run", ToyEnv, capsys)
