@@ -138,7 +138,8 @@ def test_what_cannot_be_compared_is_refused(two, args, said):
 
 
 def in_terminal(*args, columns=80, **environment):
-    environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment}
+    inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    environment = {**inherited, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment}
     child = pexpect.spawn(
         sys.executable,
         ["-m", "tui", "runs", *args],
