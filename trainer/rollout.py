@@ -137,6 +137,8 @@ class Rollout:
         """B = T N, the transitions of one rollout."""
         return self.num_steps * self.num_envs
 
+    # a std is the parameter itself: with gradients, every step would leave a node of a graph behind
+    @torch.no_grad()
     def add(self, transition: Transition) -> None:
         """Copy one step into row `cursor`, and move the cursor on.
 

@@ -104,3 +104,42 @@ def test_ages_are_drawn_once_and_not_again_where_a_run_continues():
     assert not torch.equal(first.env.episode_length, second.env.episode_length)
     second.load_state_dict(first.state_dict())
     assert torch.equal(first.env.episode_length, second.env.episode_length)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [{}, {"std_type": "log"}, {"learn_std": False}, {"state_dependent_std": True}],
+    ids=["scalar", "log", "fixed", "state-dependent"],
+)
+@pytest.mark.parametrize("rnn_type", [None, "gru"])
+def test_no_graph_outlives_its_step(noise, rnn_type):
+    """A tensor that is kept with its history would keep all iterations before it alive."""
+    memory = {"rnn_type": rnn_type, "rnn_hidden_dim": 4} if rnn_type else {}
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=4,
+        num_mini_batches=1,
+        num_learning_epochs=1,
+        actor=ActorConfig(hidden_dims=(4,), **noise, **memory),
+        critic=CriticConfig(hidden_dims=(4,), **memory),
+    )
+    trainer = Trainer(ToyEnv(), config)
+    for _ in range(2):
+        trainer.iterate()
+    kept = _tensors(vars(trainer)) + _tensors(vars(trainer.rollout))
+    kept += [tensor for result in trainer.results for tensor in _tensors(result._asdict())]
+    assert len(kept) > 10
+    assert not [tensor for tensor in kept if tensor.grad_fn is not None]
+
+
+def _tensors(fields):
+    """All tensors in fields, and in the tuples and dicts there."""
+    found = []
+    for name, value in fields.items():
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, dict):
+            found += _tensors({f"{name}.{key}": entry for key, entry in value.items()})
+        elif isinstance(value, tuple):
+            found += _tensors({f"{name}[{index}]": entry for index, entry in enumerate(value)})
+    return found
