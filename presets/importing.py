@@ -184,7 +184,8 @@ def _write(folder: Path, preset: Preset, state: dict[str, object], source: Path)
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         if not existed:
             folder.rmdir()
-        raise PresetError([f"--run-dir {folder}: cannot be written: {error}"]) from None
+        reason = error.strerror or error
+        raise PresetError([f"--run-dir {folder}: cannot be written: {reason}"]) from None
     run_dir.append_event(
         EventLog().add("import", f"{done} iterations of RSL-RL from {source.name}")
     )

@@ -45,7 +45,7 @@ def path_for(folder: Path, completed_iterations: int) -> Path:
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` beside `path`, flush it to the disk, then rename it into place.
+    """Write a checkpoint, whole or not at all.
 
     Args:
         path: the checkpoint's final name.
@@ -54,6 +54,15 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises:
         OSError: it could not be written; whatever was at `path` is still there.
     """
+    write_whole(path, {"schema_version": SCHEMA_VERSION, **state})
+
+
+def write_whole(path: Path, contents: Mapping[str, Any]) -> None:
+    """Write `contents` beside `path` in torch's format, flush it to the disk, then rename it.
+
+    Raises:
+        OSError: what the disk said; whatever was at `path` is still there.
+    """
     import torch
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +70,10 @@ def save(path: Path, state: dict[str, Any]) -> None:
     try:
         with beside.open("wb") as file:
             try:
-                torch.save({"schema_version": SCHEMA_VERSION, **state}, file)
-            except RuntimeError as error:  # torch reports a full disk as a RuntimeError
-                raise OSError(f"{path}: {error}") from error
+                torch.save(dict(contents), file)
+            except RuntimeError as error:  # torch hides behind it what the disk said
+                hidden = error.__context__
+                raise hidden if isinstance(hidden, OSError) else OSError(str(error)) from None
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)

@@ -7,6 +7,7 @@ compared with the policy that it was made from, and only then moved there.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import warnings
@@ -155,7 +156,10 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch says that TorchScript is no longer developed
             extra = {METADATA_FILE: json.dumps(dict(metadata))}
-            torch.jit.save(script(policy, num_obs), str(beside), _extra_files=extra)
+            # by way of memory: on a full disk torch would end the process
+            file = io.BytesIO()
+            torch.jit.save(script(policy, num_obs), file, _extra_files=extra)
+            beside.write_bytes(file.getbuffer())
             loaded = torch.jit.load(str(beside))  # type: ignore[no-untyped-call]
 
         def step(obs: Tensor, hidden: HiddenState) -> tuple[Tensor, HiddenState]:
@@ -165,8 +169,6 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
 
         difference = _compare(policy, num_obs, step)
         beside.replace(path)
-    except RuntimeError as error:  # torch reports what the disk refuses as a RuntimeError
-        raise OSError(f"{path}: {str(error).splitlines()[0]}") from error
     finally:
         beside.unlink(missing_ok=True)
     num_actions = loaded(torch.zeros(1, num_obs)).shape[1]

@@ -8,7 +8,6 @@ carried over by name. Whether a checkpoint fits the settings is told by `trainer
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
 from trainer.config import TrainerConfig
 from trainer.misfits import REWARD_NORMALIZER, Weights, first_layer
@@ -223,18 +223,7 @@ def write(path: Path, state: Mapping[str, Any]) -> None:
         optimizer = state["rnd"]["optimizer"]
         held["rnd_optimizer_state_dict"] = _plain_optimizer(optimizer, optimizer["state"])
     held |= {"iter": state["completed_iterations"] - 1, "infos": None}
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            try:
-                torch.save(held, file)
-            except RuntimeError as error:  # torch reports a full disk as a RuntimeError
-                raise OSError(f"{path}: {error}") from error
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    checkpoint.write_whole(path, held)
 
 
 def _why_not_data(error: str) -> str:

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,20 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path, file_format
         export(trained, file_format, Path(tmp_path / "file/policy"))
     with pytest.raises(PresetError, match="cannot be written"):
         export(trained, file_format, Path("/proc/nowhere/policy"))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [partial(export, file_format="onnx"), partial(export, file_format="jit"), export_rsl_rl],
+)
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path, write, request):
+    trained = find_trained(str(untrained_run(tmp_path / "run", "go2_flat")))
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "out/policy"
+    request.getfixturevalue("small_files")
+    with pytest.raises(PresetError, match=r"/out/policy: cannot be written: File too large$"):
+        write(trained, output=path)
+    assert not list(path.parent.iterdir())
 
 
 def test_worlds_of_other_programs_are_described_as_far_as_they_tell(tmp_path):

@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -141,6 +142,16 @@ def test_a_save_that_fails_leaves_the_last_good_file_and_nothing_beside_it(tmp_p
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         checkpoint.save(path, {"x": 2})
+    assert checkpoint.load(path)["x"] == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model_1.pt"]
+
+
+def test_what_the_disk_says_is_not_hidden_by_torch(tmp_path, small_files):
+    path = tmp_path / "model_1.pt"
+    checkpoint.save(path, {"x": 1})
+    with pytest.raises(OSError, match="File too large") as error:
+        checkpoint.save(path, {"x": torch.zeros(100_000)})
+    assert error.value.errno == errno.EFBIG
     assert checkpoint.load(path)["x"] == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["model_1.pt"]
 

@@ -85,6 +85,29 @@ def test_statistics_move_in_fresh_alone_so_the_first_ratio_of_every_iteration_is
     assert moved == [Stage.FRESH] * 3
 
 
+def test_the_first_mini_batch_alone_of_every_update_is_told_that_nothing_has_moved(monkeypatch):
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=6,
+        num_mini_batches=2,
+        num_learning_epochs=2,
+        actor=ActorConfig(hidden_dims=(4,)),
+        critic=CriticConfig(hidden_dims=(4,)),
+    )
+    trainer = Trainer(ToyEnv(), config)
+    told = []
+    optimize = trainer.learner.optimize
+
+    def watched(batch, *, unmoved=False):
+        told.append(unmoved)
+        return optimize(batch, unmoved=unmoved)
+
+    monkeypatch.setattr(trainer.learner, "optimize", watched)
+    trainer.iterate()
+    trainer.iterate()
+    assert told == [True, False, False, False] * 2
+
+
 def ages(init_at_random_ep_len, seed=1):
     config = TrainerConfig(seed=seed, init_at_random_ep_len=init_at_random_ep_len)
     return Trainer(ToyEnv(num_envs=256, max_episode_length=1000), config)
