@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trainer.whole import written_whole
+
 SCHEMA_VERSION = 1
 """Grows when the contents of a checkpoint change their meaning."""
 
@@ -66,20 +68,14 @@ def write_whole(path: Path, contents: Mapping[str, Any]) -> None:
     import torch
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            try:
-                torch.save(dict(contents), file)
-            except RuntimeError as error:  # torch hides behind it what the disk said
-                hidden = error.__context__
-                raise hidden if isinstance(hidden, OSError) else OSError(str(error)) from None
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+    with written_whole(path) as beside, beside.open("wb") as file:
+        try:
+            torch.save(dict(contents), file)
+        except RuntimeError as error:  # torch hides behind it what the disk said
+            hidden = error.__context__
+            raise hidden if isinstance(hidden, OSError) else OSError(str(error)) from None
+        file.flush()
+        os.fsync(file.fileno())
     _flush_folder(path.parent)
 
 

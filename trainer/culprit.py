@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from trainer.guard import NonFiniteError
@@ -10,7 +9,7 @@ from trainer.loop import Trainer
 from trainer.mini_batches import ShuffledRows, WorldBlocks
 from trainer.stages import Stage
 from trainer.telemetry import Culprit
-from trainer.tensors import action_columns, observation_columns
+from trainer.tensors import action_columns, first_bad, observation_columns
 
 _ACTED = ("means", "stds", "actions", "log_probs", "values", "rewards")
 _SCORED = ("new_means", "new_stds", "new_values", "ratio")
@@ -57,7 +56,7 @@ def _bad_bootstrap(trainer: Trainer) -> Culprit | None:
     """What follows on the last step: obs_T and V(obs_T), with which the targets begin."""
     step = trainer.rollout.num_steps
     for group, obs in (trainer.obs or {}).items():
-        if (place := _first_bad(obs)) is not None:
+        if place := first_bad(obs):
             world, column = place
             names = observation_columns(trainer, group)
             return Culprit(
@@ -70,7 +69,7 @@ def _bad_bootstrap(trainer: Trainer) -> Culprit | None:
                 names[column] if column < len(names) else "",
             )
     values = trainer.last_values
-    if values is not None and (place := _first_bad(values)) is not None:
+    if values is not None and (place := first_bad(values)):
         value = float(values[place[0], 0])
         return Culprit("V(obs_T)", Stage.TARGETS, value, step, place[0])
     return None
@@ -130,12 +129,3 @@ def _bad_reward_terms(trainer: Trainer, world: int) -> list[str]:
         if bool(bad.any()):
             return [name for name, is_bad in zip(named, bad.tolist(), strict=True) if is_bad]
     return list(named) if len(named) == 1 else []
-
-
-def _first_bad(tensor: Tensor) -> tuple[int, int] | None:
-    """Row and column of the first entry of [N, O] that is not finite."""
-    bad = (~torch.isfinite(tensor)).nonzero()
-    if not len(bad):
-        return None
-    row, column = bad[0].tolist()
-    return row, column

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 from trainer.inference import Policy
 from trainer.recurrent import HiddenState
 from trainer.torchscript import script
+from trainer.whole import written_whole
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -105,8 +105,8 @@ def write_onnx(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, 
     inputs = [OBS, *(f"{name}_in" for name in states)]
     outputs = [ACTIONS, *(f"{name}_out" for name in states)]
     free = {name: {1 if name[:2] in ("h_", "c_") else 0: "batch"} for name in (*inputs, *outputs)}
-    beside = _beside(path)
-    try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as beside:
         with warnings.catch_warnings(), torch.no_grad():
             # the newer exporter needs one package more, and writes the weights to a second file
             warnings.simplefilter("ignore")
@@ -128,9 +128,6 @@ def write_onnx(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, 
         onnx.save(model, str(beside))
         step, checked_with = _run_onnx(beside, model, outputs)
         difference = _compare(policy, num_obs, step)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     ports = _shapes(model.graph.input), _shapes(model.graph.output)
     return Written(path, *ports, difference, checked_with)
 
@@ -151,8 +148,8 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
         ExportError: the file does not act as the policy does.
         OSError: it could not be written.
     """
-    beside = _beside(path)
-    try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as beside:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch says that TorchScript is no longer developed
             extra = {METADATA_FILE: json.dumps(dict(metadata))}
@@ -168,9 +165,6 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
             return loaded(obs), policy.actor.decide(obs, hidden)[1]
 
         difference = _compare(policy, num_obs, step)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     num_actions = loaded(torch.zeros(1, num_obs)).shape[1]
     return Written(
         path,
@@ -234,8 +228,3 @@ def _shapes(ports: Iterable[ValueInfoProto]) -> tuple[Port, ...]:
         )
         for entry in ports
     )
-
-
-def _beside(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainer.telemetry import Event, RunState
+from trainer.whole import written_whole
 
 MetricValue = float | Sequence[float]
 
@@ -287,10 +288,8 @@ def _json(value: MetricValue) -> float | list[float | None] | None:
 
 
 def _write_whole(path: Path, text: str, *, durable: bool = False) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with beside.open("w", encoding="utf-8") as file:
+    with written_whole(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.write(text)
         if durable:
             file.flush()
             os.fsync(file.fileno())
-    beside.replace(path)

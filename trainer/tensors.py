@@ -71,7 +71,7 @@ def summarize(entry: NamedTensor, *, in_full: bool = True) -> TensorSummary:
         spread, centre = torch.std_mean(finite, correction=0)
         low, high, mean, std = torch.stack((*torch.aminmax(finite), centre, spread)).tolist()
         counts = _histogram(finite, low, high)
-    bad = _first_bad(tensor) if nan or inf else ()
+    bad = first_bad(tensor) if nan or inf else ()
     ratio = entry.update_ratio
     return TensorSummary(
         name=entry.name,
@@ -101,7 +101,7 @@ def _histogram(finite: Tensor, low: float, high: float) -> tuple[int, ...] | Non
     return tuple(int(count) for count in counts.tolist())
 
 
-def _first_bad(tensor: Tensor) -> tuple[int, ...]:
+def first_bad(tensor: Tensor) -> tuple[int, ...]:
     """Index of the first entry that is NaN or infinite, in the order of memory; () if none is."""
     bad = ~tensor.isfinite()
     if not tensor.ndim or not bool(bad.any()):

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from trainer.ranks import usable_cores
+
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -87,7 +89,7 @@ class Machine:
         size, checkpoints = _folder(run_dir)
         return Sample(
             pid=pid,
-            cores=_cores(),
+            cores=usable_cores(),
             load=os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan,
             cpu=cpu,
             screen=share,
@@ -100,13 +102,6 @@ class Machine:
             checkpoints=checkpoints,
             gpus=_gpus(self._nvml),
         )
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _words(path: str) -> list[str]:

@@ -33,9 +33,7 @@ ONE_ITERATION = [
 
 
 @pytest.fixture
-def start(tmp_path):
-    sessions = []
-
+def start(tmp_path, sessions):
     def start(config=SMALL, env=ToyEnv, first=None):
         run_dir = RunDir.create(tmp_path / f"run{len(sessions)}", "")
         session = Session("toy", env, config, run_dir)
@@ -45,10 +43,7 @@ def start(tmp_path):
         session.start()
         return session
 
-    yield start
-    for session in sessions:
-        session.command(Command.STOP_NOW)
-        assert session.join(10)
+    return start
 
 
 def wait_for(session, condition, seconds=10.0):

@@ -1,11 +1,10 @@
 """A session answers those who look at a stage, and says once what is broken."""
 
-import time
-
 import pytest
 import torch
 
 from tests.trainer.stopped import different
+from tests.trainer.test_session import wait_for
 from tests.trainer.toy_env import ToyEnv
 from trainer.checker import InvariantChecker
 from trainer.loop import Trainer
@@ -17,9 +16,7 @@ from trainer.trace import TraceRequest, Verdict
 
 
 @pytest.fixture
-def start(tmp_path):
-    sessions = []
-
+def start(tmp_path, sessions):
     def start(first=None, num_iterations=100_000):
         config = different(num_iterations=num_iterations, save_interval=100_000)
         session = Session("toy", ToyEnv, config, RunDir.create(tmp_path / "run", ""))
@@ -29,19 +26,7 @@ def start(tmp_path):
         session.start()
         return session
 
-    yield start
-    for session in sessions:
-        session.command(Command.STOP_NOW)
-        assert session.join(10)
-
-
-def wait_for(session, condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition(snapshot := session.snapshot()):
-            return snapshot
-        time.sleep(0.002)
-    raise AssertionError(f"never happened; last: {session.snapshot()}")
+    return start
 
 
 def answers(stage):

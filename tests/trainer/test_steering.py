@@ -20,9 +20,7 @@ from trainer.telemetry import Command, RunState
 
 
 @pytest.fixture
-def make(tmp_path):
-    sessions = []
-
+def make(tmp_path, sessions):
     def make(config=SMALL, env=AdjustableToyEnv, first=(), resume=None, run_dir=None):
         run_dir = run_dir or RunDir.create(tmp_path / f"run{len(sessions)}", "")
         session = Session("toy", env, config, run_dir, resume=resume)
@@ -32,10 +30,7 @@ def make(tmp_path):
         session.start()
         return session
 
-    yield make
-    for session in sessions:
-        session.command(Command.STOP_NOW)
-        assert session.join(10)
+    return make
 
 
 def paused(session, **wanted):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.options import DeviceChoice, NumEnvs, Settings, Terms
+from tui.commands.options import DeviceChoice, NumEnvs, RunFolder, RunName, Settings, Terms
 from tui.commands.refusing import refusing_bad_input
 from tui.commands.run import check_folder_name
 
@@ -21,14 +21,8 @@ def import_run(
         str,
         typer.Option("--preset", metavar="PRESET", help="What it was trained on, in our terms."),
     ],
-    run_dir: Annotated[
-        Path | None,
-        typer.Option("--run-dir", metavar="DIR", help="The run's own folder, new or empty."),
-    ] = None,
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
-    ] = "",
+    run_dir: RunFolder = None,
+    name: RunName = "",
     joint_order: Annotated[
         str | None,
         typer.Option(

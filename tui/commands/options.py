@@ -59,3 +59,11 @@ Terms = Annotated[
         "--terms", metavar="FILE", help="Python file with terms of your own; see docs/new_task.md."
     ),
 ]
+RunFolder = Annotated[
+    Path | None,
+    typer.Option("--run-dir", metavar="DIR", help="The run's own folder, new or empty."),
+]
+RunName = Annotated[
+    str,
+    typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
+]

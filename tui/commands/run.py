@@ -15,6 +15,8 @@ from tui.commands.options import (
     NumEnvs,
     OptionalPresetName,
     Processes,
+    RunFolder,
+    RunName,
     Seed,
     Settings,
     Terms,
@@ -42,14 +44,8 @@ def run(
     headless: Annotated[
         bool, typer.Option("--headless", help="Print a line an iteration, no full screen.")
     ] = False,
-    run_dir: Annotated[
-        Path | None,
-        typer.Option("--run-dir", metavar="DIR", help="The run's own folder, new or empty."),
-    ] = None,
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
-    ] = "",
+    run_dir: RunFolder = None,
+    name: RunName = "",
     resume: Annotated[
         str | None,
         typer.Option(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer import memory
+from trainer.ranks import usable_cores
 from trainer.rundir import RUNS
 from tui.doctor.findings import Finding, Verdict
 
@@ -32,7 +33,7 @@ LITTLE_DISK = 2e9
 def processors() -> Iterator[Finding]:
     """Cores, and who else uses them."""
     installed = os.cpu_count() or 1
-    allowed = len(os.sched_getaffinity(0))
+    allowed = usable_cores()
     quota = cgroup_cores(Path("/sys/fs/cgroup"))
     usable = min(allowed, quota) if quota is not None else allowed
     limits = []
@@ -122,7 +123,7 @@ def _told(probe: dict[str, Any]) -> Iterator[Finding]:
     """What the probe has found."""
     threads = probe["threads"]
     by = " (OMP_NUM_THREADS)" if os.environ.get("OMP_NUM_THREADS") else ""
-    many = threads > len(os.sched_getaffinity(0))
+    many = threads > usable_cores()
     yield Finding(
         "torch threads",
         f"{threads}{by}",

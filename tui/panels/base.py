@@ -124,3 +124,22 @@ class ScrollingPanel(Panel, can_focus=True):
         """Scroll up by three rows."""
         event.stop()
         self.action_scroll_rows(-3)
+
+
+class FilteredPanel(ScrollingPanel):
+    """A panel whose rows a person may search."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._filter = ""
+
+    @property
+    def filter(self) -> str:
+        """What a row must hold to be shown; see `tui.draw.search`."""
+        return self._filter
+
+    @filter.setter
+    def filter(self, wanted: str) -> None:
+        if wanted != self._filter:
+            self._filter, self._first = wanted, 0
+            self.redraw()

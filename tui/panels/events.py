@@ -10,7 +10,7 @@ from typing import ClassVar
 from trainer.telemetry import Event, SessionView, Snapshot
 from tui.draw.search import matches
 from tui.draw.spans import Line, Role, Span, clean, crop, pad
-from tui.panels.base import ScrollingPanel
+from tui.panels.base import FilteredPanel
 
 KIND_ROLES = {
     "error": Role.ERROR,
@@ -25,7 +25,7 @@ KIND_ROLES = {
 }
 
 
-class EventsPanel(ScrollingPanel):
+class EventsPanel(FilteredPanel):
     """Time, kind and text of each event, the newest first."""
 
     TITLE: ClassVar[str] = "events"
@@ -47,18 +47,6 @@ time step or the gains do not fit the robot.
         super().__init__(id=id, classes=classes)
         self._count = 0
         self._events: deque[Event] = deque(maxlen=1000)
-        self._filter = ""
-
-    @property
-    def filter(self) -> str:
-        """What an event must hold to be shown; see `tui.draw.search`."""
-        return self._filter
-
-    @filter.setter
-    def filter(self, wanted: str) -> None:
-        if wanted != self._filter:
-            self._filter, self._first = wanted, 0
-            self.redraw()
 
     @property
     def found(self) -> list[Event]:

@@ -11,7 +11,7 @@ from textual.message import Message
 
 from tui.draw.search import matches
 from tui.draw.spans import Line, Role, Span
-from tui.panels.base import ScrollingPanel
+from tui.panels.base import FilteredPanel
 
 
 class TagRow(NamedTuple):
@@ -30,7 +30,7 @@ class TagChosen(Message):
     opened: bool
 
 
-class TagTable(ScrollingPanel, can_focus=True):
+class TagTable(FilteredPanel, can_focus=True):
     """A table with a chosen row while it has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,7 +48,6 @@ class TagTable(ScrollingPanel, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._filter = ""
         self._chosen = ""
         self._found: list[TagRow] = []
         self._all = 0
@@ -61,17 +60,6 @@ class TagTable(ScrollingPanel, can_focus=True):
     def nothing(self) -> str:
         """What stands there while there are no rows."""
         return "nothing yet"
-
-    @property
-    def filter(self) -> str:
-        """What a row must hold to be shown; see `tui.draw.search`."""
-        return self._filter
-
-    @filter.setter
-    def filter(self, wanted: str) -> None:
-        if wanted != self._filter:
-            self._filter, self._first = wanted, 0
-            self.redraw()
 
     @property
     def chosen(self) -> str:

@@ -16,9 +16,8 @@ from tui.draw.heat import Palette, heat_map, whole_cells
 from tui.draw.histogram import histogram
 from tui.draw.numbers import number
 from tui.draw.spans import Charset, Line, Role, Span, beside, block, clean, crop, fit, pad
-from tui.panels.base import Panel
 from tui.panels.tensors import shape_text
-from tui.panels.trace import TraceState
+from tui.panels.trace import TracePanel, TraceState
 
 GUTTER = 5
 """Cells left of a picture, for the row and the cursor."""
@@ -26,7 +25,7 @@ SIDE = 40
 """Cells of the column right of a picture, where there is room for one."""
 
 
-class TensorLarge(Panel, can_focus=True):
+class TensorLarge(TracePanel, can_focus=True):
     """One tensor: a map of it, its histogram, and the entries under the cursor."""
 
     TITLE: ClassVar[str] = "tensor"
@@ -56,8 +55,7 @@ from the rest of the histogram is an outlier: look which world and which term it
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.state = state or TraceState()
+        super().__init__(state, id=id, classes=classes)
         self.cells_across = 1
         """Cells of the map, so that an arrow can move by one."""
         self.cells_down = 1

@@ -18,13 +18,13 @@ from tui.draw.numbers import num_bytes, number, whole_number
 from tui.draw.spans import Charset, Line, Role, Span, cells, clean, crop
 from tui.draw.table import Column, head, layout, row
 from tui.panels.base import ScrollingPanel
-from tui.panels.trace import TraceState
+from tui.panels.trace import TracePanel
 
 HISTOGRAM = 12
 """Cells of a histogram in the list."""
 
 
-class TensorTable(ScrollingPanel):
+class TensorTable(TracePanel, ScrollingPanel):
     """Name, shapes, figures and histogram of each tensor; those with NaN or Inf first."""
 
     TITLE: ClassVar[str] = "tensors"
@@ -60,16 +60,6 @@ in physics. NaN in ratio or losses with finite observations: the learner diverge
 
     class Chosen(Message):
         """Another tensor was chosen."""
-
-    def __init__(
-        self,
-        state: TraceState | None = None,
-        *,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.state = state or TraceState()
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the answer, or on why there is none."""

@@ -72,7 +72,25 @@ class TraceState:
         return self.stage, self.world, self.step, self.row, self.column, self.tensor, self.opened
 
 
-class StageCard(Panel):
+class TracePanel(Panel):
+    """A panel of the trace; all of them look at one state.
+
+    Args:
+        state: what is looked at; unset: a state of its own.
+    """
+
+    def __init__(
+        self,
+        state: TraceState | None = None,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.state = state or TraceState()
+
+
+class StageCard(TracePanel):
     """Input, transform, output, formula, and the invariants with what checking them has shown."""
 
     TITLE: ClassVar[str] = "stage"
@@ -96,16 +114,6 @@ look there first. Otherwise keep the run's folder and report it.
 Where iterations are so short that the checks would be felt, only every so many is checked; the
 lower border says how many, and what the checks cost.
 """
-
-    def __init__(
-        self,
-        state: TraceState | None = None,
-        *,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.state = state or TraceState()
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the stage and on the checks."""
@@ -162,7 +170,7 @@ def _said(label: str, words: str, width: int) -> Line:
     return (Span(f"{label:<4}", Role.MUTED), Span(crop(words, max(width - 4, 0))))
 
 
-class NumbersPanel(ScrollingPanel):
+class NumbersPanel(TracePanel, ScrollingPanel):
     """The stage's formulas with the numbers of one world and one step."""
 
     TITLE: ClassVar[str] = "numbers"
@@ -195,8 +203,7 @@ stays between half and twice the desired one; few ratios lie beyond 1 ± ε.
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.state = state or TraceState()
+        super().__init__(state, id=id, classes=classes)
         self._anchored: Hashable = None
         self._top: list[Line] = []
 
