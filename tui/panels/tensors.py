@@ -24,7 +24,7 @@ HISTOGRAM = 12
 """Cells of a histogram in the list."""
 
 
-class TensorTable(TracePanel, ScrollingPanel):
+class TensorTable(TracePanel, ScrollingPanel, can_focus=True):
     """Name, shapes, figures and histogram of each tensor; those with NaN or Inf first."""
 
     TITLE: ClassVar[str] = "tensors"

@@ -170,7 +170,7 @@ def _said(label: str, words: str, width: int) -> Line:
     return (Span(f"{label:<4}", Role.MUTED), Span(crop(words, max(width - 4, 0))))
 
 
-class NumbersPanel(TracePanel, ScrollingPanel):
+class NumbersPanel(TracePanel, ScrollingPanel, can_focus=True):
     """The stage's formulas with the numbers of one world and one step."""
 
     TITLE: ClassVar[str] = "numbers"
