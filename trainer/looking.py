@@ -5,19 +5,28 @@ All of it is made in the session's thread, and only where somebody looks or a pa
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.stages import Stage
 
 if TYPE_CHECKING:
     from trainer.loop import Trainer
-    from trainer.telemetry import Position, RolloutView, TensorSummary
+    from trainer.telemetry import Position, RolloutView, Snapshot, TensorSummary
     from trainer.trace import Trace, TraceRequest
     from trainer.tracing import Tracer
+    from trainer.views import RolloutPicture
 
 _ROLLOUT_INTERVAL = 0.1
 """Seconds between two pictures of a filling rollout."""
+
+_WATCHED_TIME = 2.0
+"""Seconds after a look at the run for which it counts as watched."""
+
+_ENDED_INTERVAL = 0.1
+"""Seconds between two pictures of iterations that have ended."""
 
 _TRACE_INTERVAL = 0.4
 """Seconds between two looks at a stage while iterations go by."""
@@ -34,7 +43,10 @@ class Looking:
         self._answered: TraceRequest | None = None
         self._trainer: Trainer | None = None
         self._tracer: Tracer | None = None
+        self._picture: RolloutPicture | None = None
         self._rollout_time = 0.0
+        self._look_time = -math.inf
+        self._ended_time = 0.0
         self._trace_time = 0.0
 
     def attach(self, trainer: Trainer) -> None:
@@ -55,22 +67,57 @@ class Looking:
             assert self._tracer is not None
             self._tracer.remember_row(request.world)
 
-    def refresh_rollout(self, position: Position, *, even_if_recent: bool = False) -> None:
-        """Take a picture of the rollout, unless the last one is recent."""
-        now = time.perf_counter()
-        if even_if_recent or now - self._rollout_time >= _ROLLOUT_INTERVAL:
-            from trainer.views import rollout_view
+    def looked_at(self) -> None:
+        """Hear, from any thread, that somebody reads what the run shows."""
+        self._look_time = time.monotonic()
 
-            assert self._trainer is not None
-            self.rollout = rollout_view(self._trainer.rollout, position.step)
-            self._rollout_time = now
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody reads it; if nobody does, no picture is worth its transfer."""
+        return time.monotonic() - self._look_time < _WATCHED_TIME
+
+    def refresh_rollout(self, position: Position) -> None:
+        """Take a picture of the rollout if it is watched and the last one is not recent.
+
+        The device is not waited for: a picture shows at the first call that finds it arrived.
+        """
+        now = time.perf_counter()
+        if (
+            self._picture is None
+            and self.is_watched
+            and now - self._rollout_time >= _ROLLOUT_INTERVAL
+        ):
+            self._picture, self._rollout_time = self._pictured(position.step), now
+        if self._picture is not None and self._picture.is_here:
+            self.rollout, self._picture = self._picture.view(), None
+
+    def ended(self, snapshot: Snapshot, *, even_if_recent: bool = False) -> Snapshot | None:
+        """Complete a snapshot taken between two iterations, for those who look back at it later.
+
+        Returns:
+            None where nobody watches, or the last one is recent.
+        """
+        now = time.perf_counter()
+        is_due = self.is_watched and now - self._ended_time >= _ENDED_INTERVAL
+        if not (even_if_recent or is_due):
+            return None
+        assert self._trainer is not None
+        self._ended_time = now
+        whole = self._pictured(self._trainer.rollout.num_steps).view()
+        return replace(snapshot, rollout=whole, boundary=None, pending="")
+
+    def _pictured(self, filled: int) -> RolloutPicture:
+        from trainer.views import RolloutPicture
+
+        assert self._trainer is not None
+        return RolloutPicture(self._trainer.rollout, filled)
 
     def tensors(self, position: Position) -> tuple[TensorSummary, ...]:
         """Take a picture of the rollout as it is, and describe the tensors of the stage."""
         from trainer.tensors import stage_tensors, summarize
 
         assert self._trainer is not None
-        self.refresh_rollout(position, even_if_recent=True)
+        self.rollout, self._picture = self._pictured(position.step).view(), None
         return tuple(summarize(entry) for entry in stage_tensors(self._trainer, position.stage))
 
     def trace(self, *, in_full: bool) -> Trace | None:

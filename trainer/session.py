@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 import queue
 import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from trainer.board import Board
 from trainer.boundary import Boundary, counted
 from trainer.config import TrainerConfig
 from trainer.control import Request
-from trainer.describe import run_info, status
+from trainer.describe import run_info
 from trainer.env import Env
 from trainer.failing import failure_of
 from trainer.keeping import CheckpointKeeper
 from trainer.looking import Looking
+from trainer.progress import IterationRow, Progress
 from trainer.ranks import RankError
 from trainer.robot_watch import RobotWatch
 from trainer.rundir import RunDir
@@ -54,12 +52,6 @@ Join = Callable[[Callable[[], None], Callable[[], bool]], "Group"]
 """Brings several ranks together. Its arguments: what to call, from any thread, when a rank is lost;
 and what tells whether the run must end now."""
 
-_STATUS_INTERVAL = 1.0
-"""Seconds between two writings of the status while iterations go by."""
-
-_BOUNDARY_INTERVAL = 0.1
-"""Seconds between two pictures of iterations that have ended."""
-
 _BUILDING = "building the worlds"
 
 _GATE_MODES = {
@@ -69,17 +61,6 @@ _GATE_MODES = {
     Command.STEP_PHASE: GateMode.ONE_PHASE,
     Command.STEP_ITERATION: GateMode.ONE_ITERATION,
 }
-
-
-class IterationRow(NamedTuple):
-    """One completed iteration, for those who follow the run line by line."""
-
-    iteration: int
-    """Completed iterations, this one included."""
-    metrics: Mapping[str, float]
-    env_steps: int
-    elapsed: float
-    eta: float
 
 
 class Session:
@@ -109,10 +90,7 @@ class Session:
         join: Join | None = None,
         num_envs: int = 0,
     ) -> None:
-        self.history = History()
-        self.events = EventLog()
         self.run_dir = run_dir
-        self.run_dir.on_trouble = self._trouble
         self._preset = preset
         self._build_env = build_env
         self._config = config
@@ -124,33 +102,38 @@ class Session:
         self._group: Group | None = None  # alone, it is never made
         self._trainer: Trainer | None = None
         self._checker: InvariantChecker | None = None
+
+        iteration = resume["completed_iterations"] if resume is not None else 0
+        elapsed = resume["elapsed"] if resume is not None else 0.0
+        first = Snapshot(completed_iterations=iteration, elapsed=elapsed)
+        self._board = Board(run_dir, preset, config.num_iterations, first)
+        self._record = self._board.record
+        self._trackers = Trackers(config, run_dir, preset, self._record)
+        self._progress = Progress(
+            run_dir, config.num_iterations, self._trackers, iteration, elapsed
+        )
+        self._keeper = CheckpointKeeper(
+            run_dir, config.keep_checkpoints, self._record, resumed_from=iteration
+        )
+        self._boundary = Boundary(self._keeper, self._record)
         self._looking = Looking()
         self._robot = RobotWatch()
         self._gate = StageGate(self._paused, self._woken, self._resumed, self._dwelling)
-        self._steering = Steering(self._gate, self._record, self._change)
+        self._steering = Steering(self._gate, self._record, self._board.changed)
         self._checkpoint_wanted = False
         self._finish_wanted = False
         self._stop_wanted = False  # by a person; the gate also stops for a rank that is lost
-        self._followers: list[queue.SimpleQueue[IterationRow | None]] = []
         self._thread = threading.Thread(target=self._run, name="session")
 
-        self._first_iteration = resume["completed_iterations"] if resume is not None else 0
-        self._first_elapsed = resume["elapsed"] if resume is not None else 0.0
-        # replaced at iterations and changes of state
-        self._snapshot = Snapshot(
-            completed_iterations=self._first_iteration, elapsed=self._first_elapsed
-        )
-        self._seq = 0
-        self._position = Position()  # replaced at every boundary
-        self._boundary_time = 0.0
-        self._metrics: dict[str, float] = {}
-        self._elapsed = self._first_elapsed
-        self._keeper = CheckpointKeeper(
-            run_dir, config.keep_checkpoints, self._record, resumed_from=self._first_iteration
-        )
-        self._boundary = Boundary(self._keeper, self._record)
-        self._trackers = Trackers(config, run_dir, preset, self._record)
-        self._status_time = 0.0
+    @property
+    def history(self) -> History:
+        """The curves of the run."""
+        return self._progress.history
+
+    @property
+    def events(self) -> EventLog:
+        """What has happened."""
+        return self._board.events
 
     # What other threads call.
 
@@ -165,16 +148,15 @@ class Session:
 
     def follow(self) -> queue.SimpleQueue[IterationRow | None]:
         """Return a queue that gets a row for every iteration, then None. Call before `start`."""
-        rows: queue.SimpleQueue[IterationRow | None] = queue.SimpleQueue()
-        self._followers.append(rows)
-        return rows
+        return self._progress.follow()
 
     def snapshot(self) -> Snapshot:
         """Return the newest snapshot. Never blocks."""
-        return replace(
-            self._snapshot,
-            seq=self._seq,
-            position=self._position,
+        self._looking.looked_at()
+        return self._read()
+
+    def _read(self) -> Snapshot:
+        return self._board.read(
             rollout=self._looking.rollout,
             robot=self._robot.pose,
             control=self._steering.control,
@@ -198,7 +180,7 @@ class Session:
                 self._steering.let_go()
             case _:
                 self._gate.set_mode(_GATE_MODES[command])
-        self._seq += 1
+        self._board.changed()
 
     def control(self, request: Request) -> None:
         """Ask for something that takes an argument; edits are done between two iterations."""
@@ -223,15 +205,14 @@ class Session:
 
     def entering(self, position: Position) -> None:
         """Publish where the loop is."""
-        self._position = position
-        self._seq += 1
+        self._board.moved(position)
         if self._checker is not None:
             self._checker.entering(position)
         self._looking.entering(position, pauses_soon=self._gate.mode is not GateMode.RUN)
 
     def leaving(self, position: Position, *, phase_ends: bool) -> None:
         """Publish what the stage brought, and wait here if a pause was asked for."""
-        self._position = position
+        self._board.moved(position)
         if self._checker is not None:
             self._checker.leaving(position)
         if position.stage is Stage.STORE:
@@ -250,7 +231,7 @@ class Session:
             StopRequested: in the session's own thread, before the first iteration.
         """
         building = self._trainer is None
-        self._publish(progress=text or (_BUILDING if building else ""))
+        self._board.publish(progress=text or (_BUILDING if building else ""))
         ended = self._gate.stopping or self._finish_wanted
         if building and ended and threading.current_thread() is self._thread:
             raise StopRequested
@@ -275,15 +256,14 @@ class Session:
                 self._group.close()
             if self._trainer is not None:
                 self._trainer.env.close()
-            self._trackers.close(failed=self._snapshot.state is RunState.FAILED)
-            for rows in self._followers:
-                rows.put(None)
+            self._trackers.close(failed=self._board.newest.state is RunState.FAILED)
+            self._progress.close()
 
     def _train_until_the_end(self) -> str:
         """Build and train; returns how it ended."""
         try:
-            self._write_status()  # from now on the folder is taken
-            self._publish(progress="importing torch")
+            self._board.write_status(self._keeper)  # from now on the folder is taken
+            self._board.publish(progress="importing torch")
             self._build()
             self._train()
         except (StopRequested, RankError) as error:
@@ -302,7 +282,7 @@ class Session:
         if self._join is not None:
             self._group = self._join(self._gate.stop, lambda: self._gate.stopping)
             self._boundary.group = self._group
-        self._publish(progress=_BUILDING)
+        self._board.publish(progress=_BUILDING)
         env = self._build_env()
         self._trainer = trainer = Trainer(env, self._config, self, self._group)
         self._checker = InvariantChecker(trainer)
@@ -313,12 +293,12 @@ class Session:
             self._resume = None
             self._recall(trainer)
         if self._group is not None:
-            self._publish(progress="waiting for the other ranks")
+            self._board.publish(progress="waiting for the other ranks")
             self._group.assemble(trainer.shared_tensors(), lambda: self._gate.stopping)
         self._keep_boundary()
         self._steering.attach(trainer.live)
         self._publish_info()
-        self._publish(progress="")
+        self._board.publish(progress="")
         self._trackers.start(trainer.completed_iterations)
         gc.collect()
         gc.freeze()  # what exists now lives as long as the run: keep collections short
@@ -327,29 +307,19 @@ class Session:
         assert self._trainer is not None
         info = run_info(self._trainer, self._preset, self.run_dir.path, self._device, self._notes)
         self.run_dir.write_info(to_json(info))
-        self._publish(info=info)
+        self._board.publish(info=info)
 
     def _recall(self, trainer: Trainer) -> None:
         """Put back what was shown of the iterations before this process."""
-        mean_rewards = {}
-        for row in self.run_dir.read_metrics():
-            while len(self.history) + 1 < row.iteration:  # rows that a crash of the machine took
-                self.history.append(len(self.history) + 1, {})
-            self.history.append(row.iteration, row.metrics)
-            self._metrics.update(row.metrics)
-            mean_rewards[row.iteration] = row.metrics.get("Train/mean_reward", math.nan)
+        fields, mean_rewards = self._progress.recall(trainer)
         self._keeper.recall(mean_rewards)
-        self._position = trainer.position
-        self._publish(
-            env_steps=trainer.env_steps,
-            steps_per_second=self._metrics.get("Perf/total_fps", math.nan),
-            metrics=MappingProxyType(dict(self._metrics)),
-        )
+        self._board.moved(trainer.position)
+        self._board.publish(**fields)
 
     def _train(self) -> None:
         trainer = self._trainer
         assert trainer is not None
-        self._publish(state=RunState.RUNNING)
+        self._board.publish(state=RunState.RUNNING)
         self._record("start", f"{self._preset}, seed {self._config.seed}, {self._device}")
         if done := trainer.completed_iterations:
             self._record("checkpoint", f"model_{done}.pt loaded, goes on after {done} iterations")
@@ -366,13 +336,12 @@ class Session:
         """Let a person who asked for it look around before the run fails."""
         if self._steering.pause_for_fault(str(error)):
             with contextlib.suppress(Exception):  # the error that is there already counts
-                self._gate.passing(self._position.stage, phase_ends=False)
+                self._gate.passing(self._board.position.stage, phase_ends=False)
 
     def _complete_iteration(self) -> None:
         """Report the iteration that has just ended, and keep its state."""
         trainer = self._trainer
         assert trainer is not None
-        self._elapsed += sum(trainer.stage_seconds)
         self._report(trainer)
         if self._steering.at_boundary():
             self._publish_info()
@@ -382,61 +351,25 @@ class Session:
         self._do_chores()
 
     def _report(self, trainer: Trainer) -> None:
-        """Write and publish the metrics of the iteration just completed."""
-        from trainer.metrics import update_view
-
-        iteration, metrics = trainer.completed_iterations, trainer.metrics()
-        view = update_view(trainer.results, trainer.action_std)
-        self.history.append(iteration, metrics)
-        self._metrics.update(metrics)
-        parts = {
-            "Loss/kl_per_mini_batch": view.kl.tolist(),
-            "Loss/learning_rate_per_mini_batch": view.learning_rate.tolist(),
-            "Loss/clip_fraction_per_mini_batch": view.clip_fraction.tolist(),
-            "Policy/std_per_action": view.action_std.tolist(),
-            "Perf/stage_seconds": list(trainer.stage_seconds),
-        }
-        self.run_dir.append_metrics(
-            iteration, trainer.env_steps, self._elapsed, {**metrics, **parts}
-        )
+        """Write and publish what the iteration just completed has brought."""
+        dwell = self._steering.dwell_of(trainer.num_boundaries)
+        fields, row = self._progress.complete(trainer, dwell)
         for fault in trainer.faults:
             self._record("fault", fault)
-        pace = (self._elapsed - self._first_elapsed) / (iteration - self._first_iteration)
-        pace += self._steering.dwell_of(trainer.num_boundaries)
-        eta = pace * (self._config.num_iterations - iteration)
-        self._publish(
-            completed_iterations=iteration,
-            env_steps=trainer.env_steps,
-            elapsed=self._elapsed,
-            eta=eta,
-            steps_per_second=metrics["Perf/total_fps"],
-            stage_seconds=tuple(trainer.stage_seconds),
-            metrics=MappingProxyType(dict(self._metrics)),
-            update=view,
-        )
+        self._board.publish(**fields)
         self._report_invariants()
         if self._looking.traces_now():
-            self._publish(trace=self._looking.trace(in_full=False))
-        self._remember_boundary(trainer)
+            self._board.publish(trace=self._looking.trace(in_full=False))
+        self._remember_boundary()
         self._steering.refresh()
-        self._steering.check(iteration, metrics, trainer.faults)
-        if time.monotonic() - self._status_time >= _STATUS_INTERVAL:
-            self._write_status()
-        row = IterationRow(iteration, metrics, trainer.env_steps, self._elapsed, eta)
-        self._trackers.write(row)
-        for rows in self._followers:
-            rows.put(row)
+        self._steering.check(row.iteration, row.metrics, trainer.faults)
+        self._board.write_status(self._keeper, even_if_recent=False)
+        self._progress.hand_on(row)
 
-    def _remember_boundary(self, trainer: Trainer, *, even_if_recent: bool = False) -> None:
-        """Publish how the iteration has ended, for those who look back at it later."""
-        from trainer.views import rollout_view
-
-        now = time.perf_counter()
-        if even_if_recent or now - self._boundary_time >= _BOUNDARY_INTERVAL:
-            self._boundary_time = now
-            whole = rollout_view(trainer.rollout, trainer.rollout.num_steps)
-            ended = replace(self.snapshot(), rollout=whole, boundary=None, pending="")
-            self._publish(boundary=ended)
+    def _remember_boundary(self, *, even_if_recent: bool = False) -> None:
+        ended = self._looking.ended(self._read(), even_if_recent=even_if_recent)
+        if ended is not None:
+            self._board.publish(boundary=ended)
 
     # Chores between iterations, or while paused.
 
@@ -444,7 +377,7 @@ class Session:
         if self._checkpoint_wanted:
             self._checkpoint_wanted = False
             self._boundary.save()
-            self._write_status()  # names the checkpoint and the best one
+            self._board.write_status(self._keeper)  # names the checkpoint and the best one
 
     def _edit_while_paused(self) -> None:
         """Do the edits that wait, if an iteration has just ended; what is on disk must know."""
@@ -461,8 +394,8 @@ class Session:
                 **self._trainer.state_dict(),
                 "preset": self._preset,
                 "device": self._device,
-                "elapsed": self._elapsed,
-                "mean_reward": self._metrics.get("Train/mean_reward", math.nan),
+                "elapsed": self._progress.elapsed,
+                "mean_reward": self._progress.mean_reward,
             }
         )
 
@@ -470,15 +403,15 @@ class Session:
 
     def _paused(self) -> None:
         self._edit_while_paused()
-        if self._position.stage is Stage.FRESH and self._trainer is not None:
-            self._remember_boundary(self._trainer, even_if_recent=True)
+        if self._board.position.stage is Stage.FRESH and self._trainer is not None:
+            self._remember_boundary(even_if_recent=True)
         assert self._checker is not None
         self._checker.settle()
         self._report_invariants()
         self._robot.refresh(even_if_recent=True)
-        self._publish(
+        self._board.publish(
             state=RunState.PAUSED,
-            tensors=self._looking.tensors(self._position),
+            tensors=self._looking.tensors(self._board.position),
             trace=self._looking.trace(in_full=True),
         )
 
@@ -487,24 +420,24 @@ class Session:
         self._edit_while_paused()
         self._do_chores()
         if self._looking.is_unanswered:
-            self._publish(trace=self._looking.trace(in_full=True))
+            self._board.publish(trace=self._looking.trace(in_full=True))
         if self._robot.refresh(even_if_recent=True):
-            self._seq += 1
+            self._board.changed()
 
     def _dwelling(self) -> None:
         """In slow motion show every stage that has run."""
-        self._looking.refresh_rollout(self._position)
+        self._looking.refresh_rollout(self._board.position)
         self._robot.refresh()
         if self._looking.request is not None:
-            self._publish(trace=self._looking.trace(in_full=True))
+            self._board.publish(trace=self._looking.trace(in_full=True))
 
     def _resumed(self) -> None:
         self._steering.resumed()
-        self._publish(state=RunState.RUNNING, tensors=())
+        self._board.publish(state=RunState.RUNNING, tensors=())
 
     def _pending(self) -> str:
         """What has been asked for and is not done yet."""
-        if self._snapshot.state.is_over:
+        if self._board.newest.state.is_over:
             return ""
         if self._gate.stopping:
             return "stops at the next stage boundary"
@@ -518,13 +451,6 @@ class Session:
 
     # Publishing.
 
-    def _change(self) -> None:
-        self._seq += 1
-
-    def _publish(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Snapshot
-        self._snapshot = replace(self._snapshot, **changes)
-        self._seq += 1
-
     def _report_invariants(self) -> None:
         """Publish what the checks have shown, and say once what broke."""
         checker = self._checker
@@ -535,31 +461,19 @@ class Session:
                 f"invariant broken in iteration {state.iteration}, {state.stage.label}: "
                 f"{state.name} ({state.detail})",
             )
-        self._publish(invariants=checker.states, check_cost=checker.cost)
-
-    def _record(self, kind: str, text: str) -> None:
-        self.run_dir.append_event(self.events.add(kind, text))
-
-    def _trouble(self, sentence: str) -> None:
-        self.events.add("alert", sentence)
-
-    def _write_status(self) -> None:
-        self._status_time = time.monotonic()
-        self.run_dir.write_status(
-            status(self._snapshot, self._preset, self._config.num_iterations, self._keeper)
-        )
+        self._board.publish(invariants=checker.states, check_cost=checker.cost)
 
     def _end(self, how: str) -> None:
-        done = self._snapshot.completed_iterations
+        done = self._board.newest.completed_iterations
         self._record("end", f"{how} after {counted(done)}")
-        self._publish(state=RunState.FINISHED, tensors=())
-        self._write_status()
+        self._board.publish(state=RunState.FINISHED, tensors=())
+        self._board.write_status(self._keeper)
 
     def _fail(self, error: BaseException) -> None:
         """Keep what was learnt, and say what went wrong and where."""
         failure = failure_of(
             error,
-            self._position,
+            self._board.position,
             self._trainer,
             run_dir=str(self.run_dir.path),
             num_envs=self._num_envs,
@@ -573,7 +487,7 @@ class Session:
             except Exception as second:  # such as a lack of memory, the cause of all this
                 self._record("alert", f"the last iteration could not be saved: {second}")
             with contextlib.suppress(Exception):  # a picture of the ruins, if there can be one
-                tensors = self._looking.tensors(self._position)
+                tensors = self._looking.tensors(self._board.position)
         self._record("error", f"{failure.message} (iteration {failure.iteration})")
-        self._publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
-        self._write_status()
+        self._board.publish(state=RunState.FAILED, failure=failure, tensors=tensors, progress="")
+        self._board.write_status(self._keeper)

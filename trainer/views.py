@@ -18,44 +18,67 @@ MAX_BINS = 128
 """Columns of the picture of a rollout; more worlds than this share columns."""
 
 
-def rollout_view(rollout: Rollout, filled: int) -> RolloutView:
-    """Bin the worlds of a rollout to at most `MAX_BINS` columns.
+class RolloutPicture:
+    """The worlds of a rollout binned to at most `MAX_BINS` columns, on the way from the device.
 
-    Steps that ended an episode are left out of the mean reward: a time-out's holds the bootstrap.
-    A bin in which all worlds ended shows as NaN, and as done.
+    All of it travels as one tensor, and the device is waited for only by who asks for the view
+    before `is_here`.
 
     Args:
         rollout: the rollout, `filled` rows of which belong to the present iteration.
         filled: 0 to T; of a full rollout the advantages are taken as they stand.
     """
-    num_bins = min(rollout.num_envs, MAX_BINS)
-    edges = np.arange(num_bins) * rollout.num_envs // num_bins
-    size = (rollout.num_steps, num_bins)
-    if not filled:
-        empty = np.full(size, np.nan, np.float32)
-        return RolloutView(empty, np.zeros(size, np.bool_), rollout.num_envs, 0, empty)
 
-    def mean(tensor: Tensor, counted: NDArray[np.bool_]) -> NDArray[np.float32]:
-        numbers = np.where(counted, tensor[:filled, :, 0].cpu().numpy(), 0)
-        means = np.full(size, np.nan, np.float32)
+    @torch.no_grad()
+    def __init__(self, rollout: Rollout, filled: int) -> None:
+        self._num_steps, self._num_envs, self._filled = rollout.num_steps, rollout.num_envs, filled
+        self._event: torch.cuda.Event | None = None
+        stored = (rollout.rewards, rollout.values, rollout.advantages)
+        rewards, values, advantages = (tensor[:filled, :, 0] for tensor in stored)
+        dones = rollout.dones[:filled, :, 0]
+        parts = (rewards.masked_fill(dones, 0.0), dones.float(), values, advantages)
+        self._sums = _add_up(torch.stack(parts), 2, MAX_BINS)
+        if self._sums.is_cuda:
+            here = torch.empty_like(self._sums, device="cpu", pin_memory=True)
+            self._sums = here.copy_(self._sums, non_blocking=True)
+            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._event.record()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether `view` needs not wait."""
+        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
+
+    def view(self) -> RolloutView:
+        """Read the picture.
+
+        Steps that ended an episode are left out of the mean reward: a time-out's holds the
+        bootstrap. A bin in which all worlds ended shows as NaN, and as done.
+        """
+        if self._event is not None:
+            self._event.synchronize()
+        rewards, dones, values, advantages = self._sums.numpy()
+        num_bins = self._sums.shape[2]
+        worlds = np.bincount(np.arange(self._num_envs) * num_bins // self._num_envs)
+        ended = np.zeros((self._num_steps, num_bins), np.bool_)
+        ended[: self._filled] = dones > 0
         with np.errstate(all="ignore"):
-            counts = np.add.reduceat(counted, edges, axis=1, dtype=np.int64)
-            means[:filled] = np.add.reduceat(numbers, edges, axis=1) / counts
-        return means
+            return RolloutView(
+                reward=self._with_empty_rows(rewards / (worlds - dones)),
+                done=ended,
+                num_envs=self._num_envs,
+                filled=self._filled,
+                value=self._with_empty_rows(values / worlds),
+                advantage=self._with_empty_rows(advantages / worlds)
+                if self._filled == self._num_steps
+                else None,
+            )
 
-    ended = rollout.dones[:filled, :, 0].cpu().numpy()
-    done = np.zeros(size, np.bool_)
-    done[:filled] = np.logical_or.reduceat(ended, edges, axis=1)
-    everywhere = np.ones_like(ended)
-    is_full = filled == rollout.num_steps
-    return RolloutView(
-        reward=mean(rollout.rewards, ~ended),
-        done=done,
-        num_envs=rollout.num_envs,
-        filled=filled,
-        value=mean(rollout.values, everywhere),
-        advantage=mean(rollout.advantages, everywhere) if is_full else None,
-    )
+    def _with_empty_rows(self, means: Floats) -> Floats:
+        """Add the rows that are not filled yet, as NaN: [filled, bins] -> [T, bins]."""
+        whole = np.full((self._num_steps, means.shape[1]), np.nan, np.float32)
+        whole[: self._filled] = means
+        return whole
 
 
 PICTURE_ROWS = 96
@@ -182,15 +205,15 @@ def _binned(matrix: Tensor, most_rows: int, most_columns: int) -> tuple[Floats, 
     return means, wrong > 0
 
 
-def _add_up(matrix: Tensor, axis: int, most: int) -> Tensor:
+def _add_up(tensor: Tensor, axis: int, most: int) -> Tensor:
     """Add up neighbours along an axis, so that at most `most` sums are left."""
-    length = matrix.shape[axis]
+    length = tensor.shape[axis]
     if length <= most:
-        return matrix
-    bins = torch.arange(length, device=matrix.device) * most // length
-    shape = list(matrix.shape)
+        return tensor
+    bins = torch.arange(length, device=tensor.device) * most // length
+    shape = list(tensor.shape)
     shape[axis] = most
-    return matrix.new_zeros(shape).index_add_(axis, bins, matrix)
+    return tensor.new_zeros(shape).index_add_(axis, bins, tensor)
 
 
 def _values(tensor: Tensor) -> Floats:

@@ -10,7 +10,8 @@ import signal
 import sys
 from typing import TextIO
 
-from trainer.session import IterationRow, Session
+from trainer.progress import IterationRow
+from trainer.session import Session
 from trainer.telemetry import Command, Event, RunInfo
 from tui.detached import served, watch_command
 from tui.draw.numbers import duration, number, plural

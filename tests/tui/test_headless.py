@@ -10,8 +10,9 @@ import pytest
 
 from tests.trainer.toy_env import ToyEnv
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.progress import IterationRow
 from trainer.rundir import RunDir
-from trainer.session import IterationRow, Session
+from trainer.session import Session
 from tui.headless import iteration_line, run_headless
 from tui.stopping import SIGNALS, listening
 

@@ -9,7 +9,7 @@ from trainer.config import TrainerConfig
 from trainer.rundir import RunDir
 
 if TYPE_CHECKING:
-    from trainer.session import IterationRow
+    from trainer.progress import IterationRow
     from trainer.trackers.feed import Feed
 
 

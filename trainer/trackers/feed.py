@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from trainer.session import IterationRow
+    from trainer.progress import IterationRow
 
 CAPACITY = 256
 """Iterations that may wait for a slow tracker; beyond it they are left out."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trainer.rundir import append_whole
 
 if TYPE_CHECKING:
-    from trainer.session import IterationRow
+    from trainer.progress import IterationRow
 
 PATTERN = "events.out.tfevents.*"
 """Names of event files in a run's folder."""

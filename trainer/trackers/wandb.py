@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.session import IterationRow
+    from trainer.progress import IterationRow
 
 ANSWER_TIME = 4.0
 """Seconds after which a person is told that W&B has not answered."""

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from trainer.session import IterationRow
+from trainer.progress import IterationRow
 from trainer.trackers import feed
 from trainer.trackers.feed import Feed
 

@@ -12,7 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tests.trainer.test_resume import finish, new, resumed
-from trainer.session import IterationRow
+from trainer.progress import IterationRow
 from trainer.trackers import tensorboard
 from trainer.trackers.tensorboard import EventFiles, cut, read
 

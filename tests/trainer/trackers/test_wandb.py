@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.test_resume import finish, new
-from trainer.session import IterationRow
+from trainer.progress import IterationRow
 from trainer.trackers import wandb
 from trainer.trackers.wandb import ANSWER_TIME, WandbProcess, run_id
 
