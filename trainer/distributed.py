@@ -21,7 +21,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
-from trainer.channel import Followers, Kind, Leader
+from trainer.channel import Kind
+from trainer.channel_ends import Followers, Leader
 from trainer.ranks import Rank, RankError, threads_for
 from trainer.stages import StopRequested
 

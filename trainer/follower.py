@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch._C._distributed_c10d import TCPStore
 
-from trainer.channel import Leader
+from trainer.channel_ends import Leader
 from trainer.config import TrainerConfig
 from trainer.distributed import Group, ProcessGroup, from_bytes
 from trainer.env import Env

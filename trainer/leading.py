@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from trainer.channel import Followers, Kind
+from trainer.channel import Kind
+from trainer.channel_ends import Followers
 from trainer.distributed import Group, ProcessGroup, to_bytes
 from trainer.launch import Launcher
 

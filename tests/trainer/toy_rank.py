@@ -15,7 +15,7 @@ import torch.distributed as dist
 from tests.trainer import rank_tasks
 from tests.trainer.toy_env import ToyEnv
 from trainer import follower
-from trainer.channel import Leader
+from trainer.channel_ends import Leader
 from trainer.distributed import ProcessGroup, from_bytes
 from trainer.launch import link_to_leader
 from trainer.ranks import Rank, rank_seed
