@@ -124,6 +124,8 @@ def _check_adapter(config: EnvConfig) -> Iterator[Problem]:
     for key in ("robot", "task", "params", "terrain", *KINDS):
         if getattr(config, key):
             yield Problem(("env", key), f"the worlds of {config.adapter} bring their own")
+    if not config.nan_guard:
+        yield Problem(("env", "nan_guard"), f"the worlds of {config.adapter} have no such guard")
 
 
 def _check_managers(config: EnvConfig) -> Iterator[Problem]:

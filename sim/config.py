@@ -150,6 +150,9 @@ class EnvConfig(Settings):
     """Upper limit of the constraint solver's iterations in one tick."""
     solver_ls_iterations: PositiveInt = 20
     """Upper limit of the line-search iterations in one solver iteration."""
+    nan_guard: bool = True
+    """Whether a world that goes bad (NaN, infinity, absurd speed) ends alone, with reward 0, and
+    begins anew; off, the first one ends the run, which names it."""
     actions: dict[str, ActionSettings] = Field(default_factory=dict)
     """Action terms; their widths add up to A."""
     commands: dict[str, CommandSettings] = Field(default_factory=dict)

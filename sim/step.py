@@ -13,7 +13,7 @@ from torch import Tensor
 from sim.config import EnvConfig
 from sim.managers.action import ActionColumn
 from sim.managers.event import EventManager
-from sim.physics.base import Listener, Nobody
+from sim.physics.base import BrokenWorldError, Listener, Nobody
 from sim.pose import Figure, describe
 from sim.scene import Scene
 
@@ -93,6 +93,8 @@ class SteppedEnv(ABC):
         self.episode_length = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
         self.common_step_counter = 0
         """Env steps since the env was made."""
+        self.nan_guard = config.nan_guard
+        """Whether a world that goes bad ends alone; else `step` fails with it."""
         self.num_faults = 0
         """Worlds that went bad and were reset since the env was made."""
         self.bad_worlds = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
@@ -167,6 +169,7 @@ class SteppedEnv(ABC):
 
         Raises:
             ValueError: The actions have another shape.
+            BrokenWorldError: A world went bad, and `nan_guard` is off.
         """
         if actions.shape != (self.num_envs, self.num_actions):
             raise ValueError(
@@ -201,6 +204,11 @@ class SteppedEnv(ABC):
             self._figure = Figure(self.scene)
         return describe(self, self._figure, world, self._main_command())
 
+    def physics_state(self) -> dict[str, Tensor]:
+        """What shows whether the physics is sound, by name, [N, ...] each; live."""
+        physics = self.scene.physics
+        return {name: getattr(physics, name) for name in ("qpos", "qvel", "ctrl", "sensordata")}
+
     def action_columns(self) -> tuple[ActionColumn, ...]:
         """What becomes of each of the A columns of an action."""
         return tuple(ActionColumn(name, "custom", 1.0, 0.0) for name in self.action_names)
@@ -225,6 +233,8 @@ class SteppedEnv(ABC):
 
     def _find_bad_worlds(self) -> None:
         self.bad_worlds, quantities = self.scene.bad_worlds()
+        if quantities and not self.nan_guard:
+            raise BrokenWorldError(quantities, self.common_step_counter)
         self.num_faults += len(quantities)
         self.faults = tuple(
             f"world {world} was reset at step {self.common_step_counter}: "

@@ -56,6 +56,7 @@ def run_info(
         command_ranges=MappingProxyType(dict(getattr(env, "command_ranges", {}))),
         world_size=trainer.group.world_size,
         decimation=getattr(env, "decimation", None),
+        nan_guard=getattr(env, "nan_guard", None),
     )
 
 

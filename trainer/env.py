@@ -58,7 +58,12 @@ class Env(Protocol):
         ...
 
     def step(self, actions: Tensor) -> Feedback:
-        """Advance all worlds by one env step under `actions` [N, A]; reset those that finished."""
+        """Advance all worlds by one env step under `actions` [N, A]; reset those that finished.
+
+        Raises:
+            ArithmeticError: the physics of some worlds went bad, and they are not to begin anew. It
+                has `broken_worlds`, number of a world to what was bad in it.
+        """
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -74,6 +79,18 @@ class Env(Protocol):
 
     def close(self) -> None:
         """Give back threads and device memory."""
+        ...
+
+
+@runtime_checkable
+class PhysicsEnv(Protocol):
+    """What an env may offer beside `Env`: a look at its physics, for when numbers go bad."""
+
+    nan_guard: bool
+    """Whether a world whose physics goes bad ends alone and begins anew."""
+
+    def physics_state(self) -> Mapping[str, Tensor]:
+        """What shows whether the physics is sound, by name, [N, ...] each."""
         ...
 
 

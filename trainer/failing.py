@@ -12,6 +12,7 @@ from trainer.telemetry import Culprit, Failure, Position
 
 if TYPE_CHECKING:
     from trainer.loop import Trainer
+    from trainer.verdict import Verdict
 
 
 def failure_of(
@@ -34,6 +35,9 @@ def failure_of(
         has_ranks: whether several ranks learn together, of which this is the first.
     """
     message, hint = f"{type(error).__name__}: {error}", ""
+    culprit, verdict = _found(error, trainer)
+    if verdict is not None:
+        message += f" ({verdict.sentence})"
     lack = shortage(error)
     if lack is not None:
         message = lack.sentence(num_envs)
@@ -51,16 +55,20 @@ def failure_of(
         position.iteration + 1,
         out_of_memory=lack is not None,
         hint=hint,
-        culprit=_culprit(error, trainer),
+        culprit=culprit,
         run_dir=run_dir,
+        looked_at=verdict.looked_at if verdict is not None else (),
     )
 
 
-def _culprit(error: BaseException, trainer: Trainer | None) -> Culprit | None:
-    if trainer is None:
-        return None
-    with contextlib.suppress(Exception):  # the search for a cause must not hide it
-        from trainer.culprit import find_culprit  # imports torch
+def _found(error: BaseException, trainer: Trainer | None) -> tuple[Culprit | None, Verdict | None]:
+    """The first bad number and the side at fault, where numbers are what the error is about."""
+    culprit = verdict = None
+    if isinstance(error, ArithmeticError) and trainer is not None:
+        with contextlib.suppress(Exception):  # the search for a cause must not hide it
+            from trainer.culprit import find_culprit  # imports torch
+            from trainer.verdict import find_verdict
 
-        return find_culprit(error, trainer)
-    return None
+            culprit = find_culprit(error, trainer)
+            verdict = find_verdict(error, trainer, culprit)
+    return culprit, verdict

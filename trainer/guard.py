@@ -43,15 +43,23 @@ def check_rollout(rollout: Rollout) -> None:
         NonFiniteError: names the tensor in which it appeared first: the earliest step, and on one
             step the order of computation.
     """
-    stepwise = dict(_stepwise(rollout))
+    of_steps = dict(stepwise(rollout, rollout.num_steps))
     targets = {"returns": rollout.returns, "advantages": rollout.advantages}
-    if all_finite((*stepwise.values(), *targets.values())):
+    if all_finite((*of_steps.values(), *targets.values())):
         return
-    first_rows = {name: _first_bad_row(tensor) for name, tensor in stepwise.items()}
-    name = min(first_rows, key=lambda name: first_rows[name])  # the first of equals
-    if first_rows[name] < rollout.num_steps:
-        raise NonFiniteError(name, stepwise[name])
+    if name := first_bad_of_steps(rollout, rollout.num_steps):
+        raise NonFiniteError(name, of_steps[name])
     raise_first_non_finite(targets.items())
+
+
+def first_bad_of_steps(rollout: Rollout, num_steps: int) -> str:
+    """Name of the tensor in which a bad number appeared first within the first steps; "" if none.
+
+    That is the one of the earliest step, and on one step the first in the order of computation.
+    """
+    rows = {name: _first_bad_row(tensor) for name, tensor in stepwise(rollout, num_steps)}
+    name = min(rows, key=lambda name: rows[name])  # the first of equals
+    return name if rows[name] < num_steps else ""
 
 
 def all_finite(tensors: Iterable[Tensor]) -> bool:
@@ -88,11 +96,12 @@ def named_samples(batch: Samples) -> Iterator[tuple[str, Tensor]]:
     )
 
 
-def _stepwise(rollout: Rollout) -> Iterator[tuple[str, Tensor]]:
+def stepwise(rollout: Rollout, num_steps: int) -> Iterator[tuple[str, Tensor]]:
+    """What was stored in the first steps, with names, in the order of computation."""
     for group, tensor in rollout.observations.items():
-        yield f"observations {group}", tensor
+        yield f"observations {group}", tensor[:num_steps]
     for name in ("means", "stds", "actions", "log_probs", "values", "rewards"):
-        yield name, getattr(rollout, name)
+        yield name, getattr(rollout, name)[:num_steps]
 
 
 def _first_bad_row(tensor: Tensor) -> int:

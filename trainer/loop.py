@@ -88,8 +88,10 @@ class Trainer:
             self.actor = Actor(config.actor, self.actor_set.width(widths), env.num_actions)
             self.critic = Critic(config.critic, self.critic_set.width(widths))
             self.rnd = make_rnd(config.rnd, config.obs_groups, widths, env, self.group)
-        self._networks = [net for net in (self.actor, self.critic, self.rnd) if net is not None]
-        for network in self._networks:
+        networks = {"actor": self.actor, "critic": self.critic, "rnd": self.rnd}
+        self.networks = {name: net for name, net in networks.items() if net is not None}
+        """All networks by name."""
+        for network in self.networks.values():
             network.to(env.device)
         self.learner = update.Learner(
             config,
@@ -184,7 +186,7 @@ class Trainer:
     def iterate(self) -> None:
         """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
         self.stage_seconds = [0.0] * len(Stage)
-        self._logs, self._counts, self._faults = [], [], []
+        self._logs, self._counts, self._faults, self._reports = [], [], [], []
         for step in range(self.rollout.num_steps):
             self._run(Stage.OBSERVE, self.observe, step=step)
             self._run(Stage.ACT_STEP, self.act_step, step=step)
@@ -296,7 +298,8 @@ class Trainer:
         self.completed_iterations += 1
         self.env_steps += self.env_steps_of_iteration
         if self.group.world_size > 1:
-            weights = weights_fingerprint(p for net in self._networks for p in net.parameters())
+            networks = self.networks.values()
+            weights = weights_fingerprint(p for net in networks for p in net.parameters())
             own = self._report()._replace(weights=weights, iteration=self.completed_iterations)
             self._reports = from_json(self.group.exchange(own._asdict()))
             require_equal_weights(self._reports)
@@ -327,7 +330,10 @@ class Trainer:
 
     @property
     def faults(self) -> list[str]:
-        """A sentence for each world that went bad in the iteration just completed."""
+        """A sentence for each world that went bad in the iteration just completed.
+
+        While one runs, for each of this rank's own worlds.
+        """
         return merged(self._reports).faults if self._reports else self._faults
 
     def state_dict(self) -> dict[str, Any]:
@@ -357,7 +363,8 @@ class Trainer:
 
     def shared_tensors(self) -> list[Tensor]:
         """Weights and running statistics, which are the same on all ranks."""
-        return [tensor for network in self._networks for tensor in network.state_dict().values()]
+        states = (network.state_dict() for network in self.networks.values())
+        return [tensor for state in states for tensor in state.values()]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, bit for bit on the same device.

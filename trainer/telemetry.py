@@ -102,6 +102,8 @@ class RunInfo:
     """Processes that train together, each with N worlds of its own."""
     decimation: int | None = None
     """Physics ticks of an env step; None where the worlds do not tell."""
+    nan_guard: bool | None = None
+    """Whether a world whose physics goes bad ends alone; None where the worlds do not tell."""
 
     @property
     def batch_size(self) -> int:
@@ -219,6 +221,9 @@ class Failure:
     """The first number that was not finite, where one was the cause."""
     run_dir: str = ""
     """The run's folder, which is known before the worlds are."""
+    looked_at: tuple[str, ...] = ()
+    """Where a number was not finite: a line for each side, physics, task and learner, with what of
+    it was examined and how it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ ADVICE = {
     "out of memory": _MEMORY,
     "OSError: [Errno 28]": "free some disk space, or another --run-dir",
     "OSError: the last": "free some disk space, or another --run-dir; ppo-tui doctor looks at it",
+    "BrokenWorldError": (
+        "a smaller env.physics_dt with a larger env.decimation; with env.nan_guard = true such a "
+        "world ends alone"
+    ),
     "PhysicsError": (
         "--device cpu, whose engine is another one; ppo-tui doctor shows driver and versions"
     ),

@@ -77,6 +77,7 @@ def farewell(snapshot: Snapshot, events: EventLog, *, ended: bool) -> str:
         lines.append(f"  failed in      {place(snapshot.failure)}")
         if snapshot.failure.culprit is not None:
             lines.append(f"  it began with  {where(snapshot.failure.culprit)}")
+        lines += [f"  looked at      {side}" for side in snapshot.failure.looked_at]
         if hint := advice(snapshot.failure):
             lines.append(f"  what to try    {hint}")
     if info is not None:

@@ -15,6 +15,27 @@ class PhysicsError(RuntimeError):
     """An engine cannot be trusted, or cannot go on; says why."""
 
 
+class BrokenWorldError(ArithmeticError):
+    """Worlds went bad, and the settings let none begin anew for that.
+
+    Args:
+        broken_worlds: number of each such world to what was first found bad in it; not empty.
+        step: env steps since the env was made.
+
+    Attributes:
+        broken_worlds: as given.
+    """
+
+    def __init__(self, broken_worlds: Mapping[int, str], step: int) -> None:
+        self.broken_worlds = dict(broken_worlds)
+        (world, quantity), *others = self.broken_worlds.items()
+        more = f", and {len(others)} more worlds" if others else ""
+        super().__init__(
+            f"world {world}{more} went bad at step {step}: its {quantity} was not finite or out of "
+            "bounds, and env.nan_guard is off"
+        )
+
+
 class Listener(Protocol):
     """Who is told what an engine is doing; may be called from another thread."""
 

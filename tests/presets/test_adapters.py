@@ -123,6 +123,7 @@ def test_a_function_that_returns_no_worlds_is_an_error_that_says_so():
     [
         ('adapter = "gymnasium:CartPole-v1"\nrobot = "go2"', "env.robot = "),
         ('adapter = "gymnasium:CartPole-v1"\n[env.rewards.alive]\nweight = 1.0', "bring their own"),
+        ('adapter = "gymnasium:CartPole-v1"\nnan_guard = false', "have no such guard"),
         ('robot = "cartpole"\nadapter_options = { a = 1 }', "go with env.adapter, which is unset"),
         ("num_envs = 4", "env.robot: is missing; allowed: "),
     ],

@@ -5,6 +5,7 @@ import io
 import pytest
 import torch
 
+from sim.physics.base import BrokenWorldError
 from tests.sim.builders import preset_env
 
 BASE = {"num_envs": 8}
@@ -133,6 +134,19 @@ def test_a_world_that_breaks_is_reset_and_leaves_the_others_alone(value):
     assert env.rewards.episode_sums.isfinite().all()
     env.close()
     twin.close()
+
+
+def test_without_the_guard_a_world_that_breaks_ends_the_step_and_is_named():
+    env = preset_env(**BASE, nan_guard=False)
+    env.step(torch.zeros(8, 12))
+    env.scene.physics.qvel[3, 4] = torch.nan
+    with pytest.raises(BrokenWorldError, match=r"world 3 went bad at step 2: its qvel") as caught:
+        env.step(torch.zeros(8, 12))
+    assert caught.value.broken_worlds == {3: "qvel"}
+    assert preset_env(num_envs=1).nan_guard
+    assert set(env.physics_state()) == {"qpos", "qvel", "ctrl", "sensordata"}
+    assert all(len(tensor) == 8 for tensor in env.physics_state().values())
+    env.close()
 
 
 def run(env, steps):

@@ -44,6 +44,18 @@ def test_a_number_that_is_not_finite_is_shown_with_its_place_and_term():
     assert "exit code        1: the run failed" in text
 
 
+def test_who_is_at_fault_and_where_was_looked_stand_on_the_page_and_in_the_farewell():
+    sides = ("physics (qpos of 8 worlds; NaN guard on): finite", "learner (weights): non-finite: a")
+    message = "NonFiniteError: returns: 1 of 9 (physics finite, learner non-finite)"
+    snapshot, events = failed(message=message, looked_at=sides)
+    text = page(snapshot, events)
+    assert "looked at        physics (qpos of 8 worlds; NaN guard on): finite\n" in text
+    for said in (text, farewell(snapshot, events, ended=True)):
+        assert "physics finite, learner non-finite" in said
+        assert all(side in said for side in sides)
+        assert "lower the weights under env.rewards" in said
+
+
 @pytest.mark.parametrize("width", [24, 60, 80, 200])
 def test_no_width_is_too_narrow_and_the_traceback_stays_whole(width):
     text = page(*failed(culprit=CULPRIT), width=width)
@@ -59,6 +71,7 @@ def test_no_width_is_too_narrow_and_the_traceback_stays_whole(width):
         ("OSError: the last 3 iterations could not be saved", False, "disk", "1: the run failed"),
         ("out of memory with 8 worlds", True, "--num-envs", "3: out of memory"),
         ("PhysicsError: worlds of one state came apart", False, "--device cpu", "1: the run"),
+        ("BrokenWorldError: world 3 went bad", False, "env.nan_guard = true", "1: the run"),
         ("KeyError: 'x'", False, "traceback below", "1: the run failed"),
     ],
 )

@@ -255,6 +255,8 @@ RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
         (replace(RUNNING, pending="pauses soon"), "overview", False, "pauses soon"),
         (RUNNING, "trace", False, "space pauses"),
         (RUNNING, "overview", False, "no GPU found"),
+        (replace(RUNNING, info=replace(INFO, nan_guard=True)), "update", False, "NaN guard on"),
+        (replace(RUNNING, info=replace(INFO, nan_guard=False)), "update", False, "NaN guard off"),
         (RUNNING, "overview", True, "Stopping…"),
         (replace(RUNNING, state=RunState.PAUSED), "overview", False, "PAUSED behind observe"),
         (replace(RUNNING, state=RunState.FINISHED), "overview", True, "finished after 0"),

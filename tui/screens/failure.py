@@ -106,6 +106,8 @@ def failure_page(snapshot: Snapshot, events: EventLog, width: int) -> Iterator[C
     if failure.culprit is not None:
         yield from rows("it began with", where(failure.culprit))
         yield from rows("computed in", f"stage {failure.culprit.stage.label}")
+    for number, side in enumerate(failure.looked_at):
+        yield from rows("looked at" if number == 0 else "", side)
     yield from rows("last checkpoint", last_checkpoint(events))
     yield from rows("run directory", _folder(snapshot) or "none yet")
     code = exit_codes.exit_code(snapshot)

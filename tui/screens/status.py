@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from textual.content import Content
 from textual.widgets import Static
 
-from trainer.telemetry import RunState, Snapshot
+from trainer.telemetry import RunInfo, RunState, Snapshot
 from tui.draw.numbers import plural
 from tui.draw.spans import Charset, ascii_text
 
@@ -119,5 +119,12 @@ def status(
         return snapshot.pending, "$accent"
     if view == "trace":
         return "looked at between iterations  ·  space pauses to see one stage in full", "$accent"
-    notes = snapshot.info.notes if snapshot.info is not None else ()
-    return "  ·  ".join(notes), "dim"
+    return "  ·  ".join(_notes(snapshot.info)), "dim"
+
+
+def _notes(info: RunInfo | None) -> list[str]:
+    """What is so for the whole run; whether bad worlds end alone comes first."""
+    if info is None:
+        return []
+    guard = {None: [], True: ["NaN guard on"], False: ["NaN guard off"]}[info.nan_guard]
+    return [*guard, *info.notes]
