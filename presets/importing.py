@@ -122,7 +122,9 @@ def import_checkpoint(
         "elapsed": 0.0,
         "mean_reward": math.nan,
     }
-    folder = _write(run_dir or default_path(preset.name, name), preset, state, path)
+    is_new = run_dir is None or not run_dir.exists()
+    folder = run_dir or default_path(preset.name, name)
+    _write(folder, preset, state, path, is_new=is_new)
     return Imported(folder, foreign.completed_iterations, tuple(notes))
 
 
@@ -169,9 +171,10 @@ def _widths(resolved: Resolved, device: Device) -> dict[str, Terms]:
         built.close()
 
 
-def _write(folder: Path, preset: Preset, state: dict[str, object], source: Path) -> Path:
+def _write(
+    folder: Path, preset: Preset, state: dict[str, object], source: Path, *, is_new: bool
+) -> None:
     """Write the run, or nothing."""
-    existed = folder.exists()
     done = int(str(state["completed_iterations"]))
     try:
         run_dir = RunDir.create(folder, to_toml(preset))
@@ -180,13 +183,14 @@ def _write(folder: Path, preset: Preset, state: dict[str, object], source: Path)
     try:
         checkpoint.save(checkpoint.path_for(run_dir.checkpoints, done), state)
     except OSError as error:
+        run_dir.release()
         for entry in folder.iterdir():  # it was new or empty
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        if not existed:
+        if is_new:
             folder.rmdir()
         reason = error.strerror or error
         raise PresetError([f"--run-dir {folder}: cannot be written: {reason}"]) from None
     run_dir.append_event(
         EventLog().add("import", f"{done} iterations of RSL-RL from {source.name}")
     )
-    return folder
+    run_dir.release()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trainer import claim
 from trainer.telemetry import Event, RunState
 from trainer.whole import written_whole
 
@@ -102,16 +103,15 @@ class RunDir:
         """
         try:
             path.mkdir(parents=True, exist_ok=True)
-            taken = next(path.iterdir(), None)
-            if taken is not None:
-                what = "another run" if (path / "config.toml").exists() else f"{taken.name!r}"
-                raise RunDirError(
-                    f"--run-dir {path}: holds {what} already; name an empty or a new folder"
-                )
+            _require_empty(path)
+            claim.claim(path)
+            _require_empty(path)  # another process may have been faster, and be done already
             run_dir = cls(path)
             run_dir.checkpoints.mkdir()
             run_dir.log.touch()
             _write_whole(run_dir.config, config_toml, durable=True)
+        except claim.ClaimedError as error:
+            raise RunDirError(f"--run-dir {path}: {error}") from None
         except NotADirectoryError:
             raise RunDirError(f"--run-dir {path}: a file is in the way") from None
         except FileExistsError:
@@ -132,18 +132,25 @@ class RunDir:
             iteration: completed iterations of the checkpoint from which the run goes on.
 
         Raises:
-            RunDirError: the folder cannot be written.
+            RunDirError: another process trains into the folder, or it cannot be written.
         """
         run_dir = cls(path)
         try:
+            claim.claim(path)
             for stray in (*path.glob(".*.tmp"), *run_dir.checkpoints.glob(".*.tmp")):
                 stray.unlink()
             _keep_lines(run_dir.metrics, lambda row: row.get("iteration", math.inf) <= iteration)
             _keep_lines(run_dir.events, lambda event: True)
             _write_whole(run_dir.config, config_toml, durable=True)
+        except claim.ClaimedError as error:
+            raise RunDirError(f"{path}: {error}") from None
         except OSError as error:
             raise RunDirError(f"{path}: cannot be written: {error.strerror}") from None
         return run_dir
+
+    def release(self) -> None:
+        """Let other processes train into the folder; this one will not any more."""
+        claim.release(self.path)
 
     def read_metrics(self) -> Iterator[MetricsRow]:
         """Read all rows that are whole.
@@ -212,13 +219,35 @@ class RunDir:
 
 
 def default_path(preset: str, name: str, now: dt.datetime | None = None) -> Path:
-    """`runs/<preset>/<UTC time>_<name>`, with a number behind it where that exists already."""
+    """Make `runs/<preset>/<UTC time>_<name>`, with a number behind it where that exists already.
+
+    Of two runs that begin in one second, each gets a folder of its own. A folder that cannot be
+    made is returned all the same: `RunDir.create` says why.
+    """
     stamp = (now or dt.datetime.now(dt.UTC)).strftime("%Y-%m-%d_%H-%M-%S")
     base = RUNS / preset / (f"{stamp}_{name}" if name else stamp)
     path, number = base, 2
-    while path.exists():
-        path, number = base.with_name(f"{base.name}_{number}"), number + 1
-    return path
+    while True:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            path, number = base.with_name(f"{base.name}_{number}"), number + 1
+        except OSError:
+            return path
+        else:
+            return path
+
+
+def _require_empty(path: Path) -> None:
+    """Refuse a folder that holds anything but a claim.
+
+    Raises:
+        RunDirError: says what it holds.
+    """
+    taken = next((entry for entry in path.iterdir() if entry.name != claim.NAME), None)
+    if taken is not None:
+        what = "another run" if (path / "config.toml").exists() else f"{taken.name!r}"
+        raise RunDirError(f"--run-dir {path}: holds {what} already; name an empty or a new folder")
 
 
 def append_whole(path: Path, data: bytes) -> None:

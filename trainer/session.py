@@ -258,6 +258,7 @@ class Session:
                 self._trainer.env.close()
             self._trackers.close(failed=self._board.newest.state is RunState.FAILED)
             self._progress.close()
+            self.run_dir.release()
 
     def _train_until_the_end(self) -> str:
         """Build and train; returns how it ended."""

@@ -1,6 +1,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -243,6 +245,21 @@ def test_a_checkpoint_of_a_newer_program_is_refused():
     for run in ("latest", RUN.name):
         (message,) = refusal(run)
         assert "made by a newer version of this program, with checkpoint schema 9" in message
+
+
+def test_of_two_that_go_on_at_once_one_is_refused():
+    session = go_on()  # not started yet: nothing on disk says who trains
+    command = [sys.executable, "-m", "tui", "run", "tiny", "--resume", str(RUN), "--headless"]
+    done = subprocess.run(
+        [*command, "--iterations", "6", "--device", "cpu"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert f"{RUN}: is being trained right now by process {os.getpid()}" in done.stderr
+    assert saved(finish(session)) == [2, 4, 6]
+    assert [row.iteration for row in session.run_dir.read_metrics()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_the_folder_is_taken_from_the_first_moment(monkeypatch):

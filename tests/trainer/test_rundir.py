@@ -86,7 +86,7 @@ def test_the_default_path_has_the_time_and_never_an_existing_run(tmp_path, monke
     now = dt.datetime(2026, 11, 29, 21, 1, 33, tzinfo=dt.UTC)
     first = default_path("go2_flat", "try", now)
     assert str(first) == "runs/go2_flat/2026-11-29_21-01-33_try"
-    first.mkdir(parents=True)
+    assert first.is_dir()
     assert default_path("go2_flat", "try", now).name == "2026-11-29_21-01-33_try_2"
     assert default_path("go2_flat", "", now).name == "2026-11-29_21-01-33"
 
