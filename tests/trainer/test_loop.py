@@ -44,6 +44,31 @@ def test_logs_are_averaged_and_counts_are_added_up_over_an_iteration():
     assert metrics["promotions"] == 10
 
 
+def test_an_end_that_is_both_a_fall_and_a_time_out_is_stored_as_a_fall():
+    """Worlds of other programs may say both: no bootstrap then, and the episode is over."""
+
+    class Both(ToyEnv):
+        def step(self, actions):
+            feedback = super().step(actions)
+            ends = torch.tensor([True, True, False, False])
+            return feedback._replace(terminated=ends, time_outs=ends)
+
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=2,
+        num_mini_batches=1,
+        gamma=0.5,
+        actor=ActorConfig(hidden_dims=(4,)),
+        critic=CriticConfig(hidden_dims=(4,)),
+    )
+    trainer = Trainer(Both(), config)
+    for function in (trainer.observe, trainer.act_step, trainer.store):
+        function()
+    assert (trainer.values[:2].abs() > 1e-3).all()
+    assert torch.equal(trainer.rollout.rewards[0, :, 0], trainer.feedback.reward)
+    assert trainer.rollout.dones[0, :, 0].tolist() == [True, True, False, False]
+
+
 class BoundaryWatcher(Unwatched):
     """Keeps the actor's statistics as they are behind every stage."""
 

@@ -138,6 +138,9 @@ def test_counters_and_times_go_on_and_the_eta_is_of_this_process(tmp_path):
     finish(new(tmp_path / "run", 10))
     (path,) = (tmp_path / "run" / "checkpoints").glob("model_10.pt")
     state = checkpoint.load(path)
+    (*_, last) = (json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open())
+    assert state["elapsed"] == pytest.approx(last["elapsed"], abs=1e-3)
+    assert state["elapsed"] > 0.001
     state["elapsed"] = 1_000_000.0  # a slow machine, long ago
     checkpoint.save(path, state)
     session = resumed(tmp_path / "run", 14)
