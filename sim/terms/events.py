@@ -173,6 +173,6 @@ def _within_soft_limits(env: ManagerBasedEnv, position: Tensor, joints: Joints) 
 def _model_bodies(env: ManagerBasedEnv, bodies: Bodies) -> Tensor:
     """Numbers of the robot's bodies in the physics model."""
     names = env.scene.robot.body_names
-    chosen = torch.arange(len(names))[bodies].tolist()
+    chosen = torch.arange(len(names), device=env.device)[bodies].tolist()
     ids = [env.scene.physics.model.body(names[i]).id for i in chosen]
     return torch.tensor(ids, device=env.device)

@@ -86,7 +86,7 @@ class BodyMassRel:
 
     def __init__(self, env: ManagerBasedEnv, bodies: Bodies = ALL) -> None:
         physics, names = env.scene.physics, env.scene.robot.body_names
-        chosen = torch.arange(len(names))[bodies].tolist()
+        chosen = torch.arange(len(names), device=env.device)[bodies].tolist()
         self._ids = torch.tensor(
             [physics.model.body(names[i]).id for i in chosen], device=env.device
         )
