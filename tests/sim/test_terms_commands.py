@@ -110,6 +110,8 @@ def test_worlds_that_do_not_steer_keep_the_drawn_turning_rate():
         ((0.2, 0.0), (0.0, 0.0)),
         ((0.21, 0.0), (0.21, 0.0)),
         ((0.0, 0.19), (0.0, 0.0)),
+        ((0.15, 0.15), (0.15, 0.15)),  # 0.212 together
+        ((0.21, 0.05), (0.21, 0.05)),
     ],
 )
 def test_small_planar_commands_are_drawn_as_zero_by_their_norm(planar, kept):
