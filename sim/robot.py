@@ -71,7 +71,8 @@ class Robot:
         self._driven = quick(torch.tensor(driven, dtype=torch.int64, device=device))
         self.actuated_joint_ids = sorted(driven)
         """Columns of the joints that have a motor."""
-        self._passive = [j for j in range(len(joints)) if j not in driven]
+        passive = [j for j in range(len(joints)) if j not in driven]
+        self._passive = quick(torch.tensor(passive, dtype=torch.int64, device=device))
 
         limits = torch.tensor(model.jnt_range[joints], dtype=torch.float32)
         limits[model.jnt_limited[joints] == 0] = torch.tensor([-torch.inf, torch.inf])
@@ -190,7 +191,7 @@ class Robot:
         targets = JointTargets(*map(quick, (asked.position, asked.velocity, asked.effort)))
         velocity = self._joint_velocity()
         torque = self._actuator.compute(targets, self._joint_position(), velocity)
-        if self._passive:
+        if len(self._passive):
             torque[:, self._passive] = 0
         inputs = targets.position if self._actuator.is_implicit else torque
         if not self._all_driven_in_order:
