@@ -14,6 +14,7 @@ from tui.commands.once import OnceEach
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
+from tui.output import standard_streams
 
 
 class Commands(TyperGroup):
@@ -83,4 +84,5 @@ def main() -> None:
     """Run the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda number, frame: sys.exit(128 + number))
-    app(prog_name="ppo-tui")
+    with standard_streams():
+        app(prog_name="ppo-tui")

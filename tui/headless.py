@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import os
 import queue
 import signal
 import sys
@@ -18,6 +16,7 @@ from tui.draw.numbers import duration, number, plural
 from tui.draw.spans import printable
 from tui.exit_codes import exit_code
 from tui.farewell import farewell
+from tui.output import is_reader_gone
 from tui.stopping import Signals, listening
 
 LOOK_INTERVAL = 0.1
@@ -136,8 +135,6 @@ class _Output:
         self._stream = stream
         self._session = session
         self._is_open = True
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
     def print(self, text: str) -> None:
         """Print lines at once, or not at all."""
@@ -147,14 +144,7 @@ class _Output:
             print(printable(text), file=self._stream, flush=True)
         except (OSError, ValueError) as error:
             self._is_open = False
-            self._lead_nowhere()
-            self._session.run_dir.append_log(
-                f"the output cannot be written any more ({error}); training goes on without it"
-            )
-
-    def _lead_nowhere(self) -> None:
-        """Keep Python from failing again when it flushes what is left at its end."""
-        with contextlib.suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
+            said = f"the output cannot be written any more ({error}); training goes on without it"
+            self._session.run_dir.append_log(said)
+            if not (isinstance(error, OSError) and is_reader_gone(error)):
+                print(said, file=sys.stderr)
