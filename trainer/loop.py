@@ -27,6 +27,7 @@ from trainer.rollout import Rollout, Transition
 from trainer.stages import Stage
 from trainer.symmetry import make_symmetry
 from trainer.telemetry import Position
+from trainer.threads import TorchThreads
 
 
 class StageWatcher(Protocol):
@@ -93,6 +94,7 @@ class Trainer:
         """All networks by name."""
         for network in self.networks.values():
             network.to(env.device)
+        self.threads = TorchThreads(env.device)
         self.learner = update.Learner(
             config,
             self.actor,
@@ -102,6 +104,7 @@ class Trainer:
             self.group,
             make_symmetry(config.symmetry, env),
             self.rnd,
+            self.threads,
         )
         # Each group is stored once, however many networks read it, and none that nobody reads.
         read = {*self.actor_set.groups, *self.critic_set.groups}
@@ -187,16 +190,19 @@ class Trainer:
         """Run one PPO iteration: collect a rollout under fixed weights, then learn from it."""
         self.stage_seconds = [0.0] * len(Stage)
         self._logs, self._counts, self._faults, self._reports = [], [], [], []
-        for step in range(self.rollout.num_steps):
-            self._run(Stage.OBSERVE, self.observe, step=step)
-            self._run(Stage.ACT_STEP, self.act_step, step=step)
-            self._run(Stage.STORE, self.store, step=step)
-        self._run(Stage.TARGETS, self.targets)
-        self._run(Stage.SAMPLE, self.sample)
-        for epoch in range(self.config.num_learning_epochs):
-            for mini_batch in range(self.config.num_mini_batches):
-                self._run(Stage.OPTIMIZE, self.optimize, epoch=epoch, mini_batch=mini_batch)
-        self._run(Stage.FRESH, self.fresh)
+        mini_batch_rows = self.rollout.num_samples // self.config.num_mini_batches
+        with self.threads.at(0):  # a step's operations are small, and physics needs the cores
+            for step in range(self.rollout.num_steps):
+                self._run(Stage.OBSERVE, self.observe, step=step)
+                self._run(Stage.ACT_STEP, self.act_step, step=step)
+                self._run(Stage.STORE, self.store, step=step)
+        with self.threads.at(mini_batch_rows * self.learner.num_weights):
+            self._run(Stage.TARGETS, self.targets)
+            self._run(Stage.SAMPLE, self.sample)
+            for epoch in range(self.config.num_learning_epochs):
+                for mini_batch in range(self.config.num_mini_batches):
+                    self._run(Stage.OPTIMIZE, self.optimize, epoch=epoch, mini_batch=mini_batch)
+            self._run(Stage.FRESH, self.fresh)
 
     def observe(self) -> None:
         """Stage 1: simulator state to observation groups [N, O_g].
@@ -220,14 +226,14 @@ class Trainer:
             if self.rollout.cursor == 0:
                 self.rollout.actor_hidden = self.actor_hidden
                 self.rollout.critic_hidden = self.critic_hidden
-            self.decision = self.actor.act(
-                self.actor_set(self.obs), self.generator, self.actor_hidden
+            actor_obs, critic_obs = self.actor_set(self.obs), self.critic_set(self.obs)
+            decision, (self.values, self.critic_hidden) = self.threads.side_by_side(
+                lambda: self.actor.act(actor_obs, self.generator, self.actor_hidden),
+                lambda: self.critic.evaluate(critic_obs, self.critic_hidden),
+                work=self.env.num_envs * self.learner.num_weights,
             )
-            self.actor_hidden = self.decision.hidden
-            self.values, self.critic_hidden = self.critic.evaluate(
-                self.critic_set(self.obs), self.critic_hidden
-            )
-        actions = self.decision.action
+        self.decision, self.actor_hidden = decision, decision.hidden
+        actions = decision.action
         if (limit := self.config.clip_actions) is not None:
             actions = actions.clamp(-limit, limit)
         self.feedback = self.env.step(actions)

@@ -1,8 +1,23 @@
-"""How torch's own threads wait, and how many there are."""
+"""How torch's own threads wait, how many of them compute, and what is computed side by side."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+MIN_THREAD_WORK = 2**24
+"""Multiply-adds of a forward pass for which it pays to wake a thread."""
+
+_HELPER = ThreadPoolExecutor(1, thread_name_prefix="side by side")
 
 
 def let_torch_threads_sleep() -> None:
@@ -19,3 +34,73 @@ def use_one_torch_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+class TorchThreads:
+    """Shares out torch's threads: to each piece of work as many as it keeps busy.
+
+    A layer of a small network is over before several threads have divided it among them, and at
+    every layer they wait for each other. Two networks with a thread each wait once.
+
+    Args:
+        device: what computes; a GPU needs one thread.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        import torch
+
+        self._total = torch.get_num_threads() if device.type == "cpu" else 1
+
+    @contextmanager
+    def at(self, work: int) -> Iterator[None]:
+        """Let the calling thread compute with the threads for this work, itself at least.
+
+        Args:
+            work: multiply-adds of a forward pass.
+        """
+        with _torch_threads(max(1, min(self._total, work // MIN_THREAD_WORK))):
+            yield
+
+    def side_by_side(
+        self, first: Callable[[], First], second: Callable[[], Second], work: int
+    ) -> tuple[First, Second]:
+        """Compute two things that do not depend on each other, large ones at the same time.
+
+        Args:
+            first: called in the calling thread.
+            second: called under the same grad mode, in another thread if there is one for it.
+            work: multiply-adds of the forward pass of each.
+        """
+        import torch
+
+        threads = min(self._total // 2, work // MIN_THREAD_WORK)
+        if threads == 0:
+            with _torch_threads(1):
+                return first(), second()
+        with _torch_threads(threads):
+            other = _HELPER.submit(_compute, second, threads, torch.is_grad_enabled())
+            try:
+                result = first()
+            finally:
+                other.exception()  # waits: an error must find all at rest
+        return result, other.result()
+
+
+def _compute(function: Callable[[], Second], threads: int, with_grad: bool) -> Second:
+    import torch
+
+    with _torch_threads(threads), torch.set_grad_enabled(with_grad):
+        return function()
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    """Let torch use so many threads for what the calling thread asks of it."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

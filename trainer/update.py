@@ -24,6 +24,7 @@ from trainer.rnd import RandomNetworkDistillation
 from trainer.rollout import Rollout, Samples
 from trainer.symmetry import Symmetry
 from trainer.targets import normalize_advantages
+from trainer.threads import TorchThreads
 
 __all__ = ["Learner", "MiniBatchResult", "NonFiniteError"]
 
@@ -32,15 +33,13 @@ _KINDS = ("fused", "foreach", "capturable")
 """How an optimizer computes, rather than what: ours, whoever wrote the state."""
 
 
-class Scores(NamedTuple):
-    """One mini-batch as the networks see it now, in the order of computation."""
+class PolicyScores(NamedTuple):
+    """What the actor makes of one mini-batch now, in the order of computation."""
 
     new_means: Tensor
     """[M, A]"""
     new_stds: Tensor
     """[A], or [M, A] where they depend on the observation."""
-    new_values: Tensor
-    """[M, 1]"""
     ratio: Tensor
     """New over old probability of each stored action, [M, 1]; below it that of the mirror images,
     where samples are augmented by them."""
@@ -48,14 +47,19 @@ class Scores(NamedTuple):
     """Mean KL(old || new), []."""
     surrogate: Tensor
     """Mean clipped surrogate, []."""
-    value_loss: Tensor
-    """[]"""
     entropy: Tensor
     """Mean entropy of the new policy in nats, []."""
     symmetry: Tensor | None
     """The mirror loss, []."""
-    rnd: Tensor | None
-    """The loss of random network distillation, []."""
+
+
+class ValueScores(NamedTuple):
+    """What the critic makes of it."""
+
+    new_values: Tensor
+    """[M, 1]"""
+    value_loss: Tensor
+    """[]"""
 
 
 class MiniBatchResult(NamedTuple):
@@ -94,6 +98,7 @@ class Learner:
         group: the ranks that learn together; unset: this process alone.
         symmetry: the mirror image to learn from, if there is one.
         rnd: what learns to tell new states, if anything does; it has an optimizer of its own.
+        threads: which compute actor and critic, side by side.
     """
 
     def __init__(
@@ -106,11 +111,13 @@ class Learner:
         group: Group | None = None,
         symmetry: Symmetry | None = None,
         rnd: RandomNetworkDistillation | None = None,
+        threads: TorchThreads | None = None,
     ) -> None:
         self.config = config
         self.group = group or Group()
         self.symmetry = symmetry
         self.rnd = rnd
+        self.threads = threads or TorchThreads(next(actor.parameters()).device)
         self.actor = actor
         self.critic = critic
         self.actor_set = actor_set
@@ -118,6 +125,11 @@ class Learner:
         self._actor_parameters = list(actor.parameters())
         self._critic_parameters = list(critic.parameters())
         self._rnd_parameters = [] if rnd is None else list(rnd.predictor.parameters())
+        self.num_weights = max(
+            sum(parameter.numel() for parameter in parameters)
+            for parameters in (self._actor_parameters, self._critic_parameters)
+        )
+        """Of the larger network: about the multiply-adds of a row's forward pass."""
         self.optimizer = make_optimizer(
             config.optimizer,
             chain(self._actor_parameters, self._critic_parameters),
@@ -152,31 +164,26 @@ class Learner:
             RankError: that is so on another rank.
         """
         config = self.config
-        scores = self._score(batch)
-        loss = (
-            scores.surrogate
-            + config.value_loss_coef * scores.value_loss
-            - config.entropy_coef * scores.entropy
-        )
-        if scores.symmetry is not None and scores.symmetry.requires_grad:
-            assert config.symmetry is not None
-            loss = loss + config.symmetry.mirror_loss_coeff * scores.symmetry
+        samples = self._learnt_from(batch)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if self.rnd is not None and scores.rnd is not None:
-            self.rnd.optimizer.zero_grad(set_to_none=True)
-            scores.rnd.backward()  # type: ignore[no-untyped-call]
+        policy, values = self.threads.side_by_side(
+            lambda: self._learn_policy(batch, samples),
+            lambda: self._learn_values(samples),
+            work=batch.actions.shape[:-1].numel() * self.num_weights,
+        )
+        rnd_loss = None if self.rnd is None else self._learn_novelty(self.rnd, batch)
         with torch.no_grad():
-            ratio = scores.ratio[: batch.num_rows].detach()
+            ratio = policy.ratio[: batch.num_rows].detach()
             clipped = ((ratio - 1.0).abs() > config.clip_param).to(ratio.dtype).mean()
-            losses = (scores.surrogate, scores.value_loss, scores.entropy)
-            more = [loss for loss in (scores.symmetry, scores.rnd) if loss is not None]
-            gradients, own_numbers = self._average_over_ranks((scores.kl, clipped, *losses, *more))
+            losses = (policy.surrogate, values.value_loss, policy.entropy)
+            more = [loss for loss in (policy.symmetry, rnd_loss) if loss is not None]
+            gradients, own_numbers = self._average_over_ranks((policy.kl, clipped, *losses, *more))
             actor_norm, critic_norm = map(get_total_norm, gradients[:2])
             numbers = torch.stack((actor_norm, critic_norm, *own_numbers))
         actor_grad_norm, critic_grad_norm, mean_kl, *others = numbers.tolist()
         if not all(map(math.isfinite, (actor_grad_norm, critic_grad_norm, mean_kl, *others))):
-            self._refuse(batch, scores)
+            computed = {**policy._asdict(), **values._asdict(), "rnd": rnd_loss}
+            self._refuse(batch, computed)
         for parameters, own_gradients in zip(self._parameters, gradients, strict=True):
             _set_gradients(parameters, own_gradients)
 
@@ -201,8 +208,8 @@ class Learner:
             actor_grad_norm,
             critic_grad_norm,
             ratio.flatten(),
-            symmetry=others.pop(0) if scores.symmetry is not None else None,
-            rnd=others.pop(0) if scores.rnd is not None else None,
+            symmetry=others.pop(0) if policy.symmetry is not None else None,
+            rnd=others.pop(0) if rnd_loss is not None else None,
         )
 
     @property
@@ -220,43 +227,66 @@ class Learner:
         means = iter(self.group.average([*chain(*own), *numbers]))
         return [[next(means) for _ in gradients] for gradients in own], list(means)
 
-    def _score(self, batch: Samples) -> Scores:
-        """Run both networks over a mini-batch, and compare with what the rollout stored."""
-        config = self.config
-        advantages = batch.advantages
-        if config.normalize_advantage_per_mini_batch:
-            advantages = normalize_advantages(advantages.clone(), group=self.group)
-        samples, sequences = batch._replace(advantages=advantages), batch.sequences
-        if self.symmetry is not None:
-            samples = self.symmetry.augmented(
-                samples, {*self.actor_set.groups, *self.critic_set.groups}
-            )
+    def _learnt_from(self, batch: Samples) -> Samples:
+        """The samples of a mini-batch as the losses read them."""
+        if self.config.normalize_advantage_per_mini_batch:
+            advantages = normalize_advantages(batch.advantages.clone(), group=self.group)
+            batch = batch._replace(advantages=advantages)
+        if self.symmetry is None:
+            return batch
+        # the mirror images, if there are any, stand below the samples themselves
+        return self.symmetry.augmented(batch, {*self.actor_set.groups, *self.critic_set.groups})
+
+    def _learn_policy(self, batch: Samples, samples: Samples) -> PolicyScores:
+        """Compare the policy with the one that made a mini-batch; leave the actor its gradients.
+
+        Args:
+            batch: M samples.
+            samples: what is learnt from: these, and perhaps their mirror images.
+        """
+        config, sequences = self.config, samples.sequences
         all_means, all_stds = self.actor(
             self.actor_set(samples.observations), sequences.actor if sequences else None
         )
-        values = self.critic(
-            self.critic_set(samples.observations), sequences.critic if sequences else None
-        )
-        # the mirror images, if there are any, stand below the samples themselves
         means, stds = all_means[: batch.num_rows], all_stds
         if stds.ndim > 1:
             stds = stds[: batch.num_rows]
         ratio = (log_prob(samples.actions, all_means, all_stds) - samples.log_probs).exp()
         with torch.no_grad():
             mean_kl = kl(batch.means, batch.stds, means, stds).mean()
-        value_clip = config.clip_param if config.use_clipped_value_loss else None
-        return Scores(
+        scores = PolicyScores(
             new_means=means,
             new_stds=stds,
-            new_values=values,
             ratio=ratio,
             kl=mean_kl,
             surrogate=surrogate_losses(ratio, samples.advantages, config.clip_param).mean(),
-            value_loss=value_losses(values, samples.values, samples.returns, value_clip).mean(),
             entropy=entropy(stds).mean(),
             symmetry=self._mirror_loss(batch, all_means),
-            rnd=None if self.rnd is None else self.rnd.loss(self.rnd.read(batch.observations)),
         )
+        loss = scores.surrogate - config.entropy_coef * scores.entropy
+        if scores.symmetry is not None and scores.symmetry.requires_grad:
+            assert config.symmetry is not None
+            loss = loss + config.symmetry.mirror_loss_coeff * scores.symmetry
+        loss.backward()  # type: ignore[no-untyped-call]
+        return scores
+
+    def _learn_values(self, samples: Samples) -> ValueScores:
+        """Compare the critic's values with the returns, and leave the critic its gradients."""
+        config, sequences = self.config, samples.sequences
+        values = self.critic(
+            self.critic_set(samples.observations), sequences.critic if sequences else None
+        )
+        clip_param = config.clip_param if config.use_clipped_value_loss else None
+        loss = value_losses(values, samples.values, samples.returns, clip_param).mean()
+        (config.value_loss_coef * loss).backward()  # type: ignore[no-untyped-call]
+        return ValueScores(values, loss)
+
+    def _learn_novelty(self, rnd: RandomNetworkDistillation, batch: Samples) -> Tensor:
+        """Compare the predictor with its target; leave it its gradients, and return the loss."""
+        loss = rnd.loss(rnd.read(batch.observations))
+        rnd.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
 
     def _mirror_loss(self, batch: Samples, all_means: Tensor) -> Tensor | None:
         """How unlike its mirror image the policy is, []; without a gradient where it only tells.
@@ -303,7 +333,7 @@ class Learner:
         if self.rnd is not None:
             self.rnd.update_normalizer(*self.rnd.read.parts(rollout.observations))
 
-    def _refuse(self, batch: Samples, scores: Scores) -> NoReturn:
+    def _refuse(self, batch: Samples, computed: Mapping[str, Tensor | None]) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
         networks = [("actor", self.actor), ("critic", self.critic), ("rnd", self.rnd)]
         gradients = (
@@ -313,8 +343,8 @@ class Learner:
             for name, parameter in network.named_parameters()
             if parameter.grad is not None
         )
-        computed = ((name, t) for name, t in scores._asdict().items() if t is not None)
-        raise_first_non_finite(chain(named_samples(batch), computed, gradients))
+        known = ((name, tensor) for name, tensor in computed.items() if tensor is not None)
+        raise_first_non_finite(chain(named_samples(batch), known, gradients))
         self.group.blame()
         raise NonFiniteError("gradient norm", torch.tensor(math.inf))
 
