@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from presets.problems import PresetError, did_you_mean
+from presets.problems import NULL_BYTES, PresetError, did_you_mean, not_utf8
 
 OURS = Path(__file__).parent
 
@@ -76,11 +76,14 @@ def read(file: PresetFile) -> dict[str, Any]:
         PresetError: it cannot be read, or is not TOML; the message names the line.
     """
     try:
-        return tomllib.loads(file.path.read_text(encoding="utf-8"))
+        text = file.path.read_text(encoding="utf-8-sig")
+        if "\0" in text:
+            raise PresetError([f"{file.label}: {NULL_BYTES}"])
+        return tomllib.loads(text)
     except OSError as error:
         raise PresetError([f"{file.label}: cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
-        raise PresetError([f"{file.label}: byte {error.start} is not UTF-8 text"]) from None
+        raise PresetError([f"{file.label}: {not_utf8(error)}"]) from None
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         where = where.rstrip(")").replace("end of document", "end of the file")

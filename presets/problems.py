@@ -61,6 +61,9 @@ _SENTENCES = {
 }
 
 
+NULL_BYTES = "holds null bytes, as UTF-16 text does; save it as UTF-8"
+
+
 class PresetError(Exception):
     """A preset that cannot be used; `messages` says why, a sentence each."""
 
@@ -79,6 +82,14 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     spelt = {name.lower(): name for name in known}
     near = get_close_matches(wrong.lower(), spelt, n=1)
     return f"; did you mean {spelt[near[0]]}?" if near else ""
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Say where a text is not UTF-8, and what may be done about it."""
+    if error.object[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "is UTF-16 text; save it as UTF-8"
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"line {line}: is not UTF-8 text; save it as UTF-8"
 
 
 def locate(path: Iterable[str | int], value: object, origin: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from presets.problems import PresetError
+from presets.problems import NULL_BYTES, PresetError, not_utf8
 from sim.signatures import DECORATORS, read_terms
 
 
@@ -35,9 +35,10 @@ def _problems(path: Path) -> Iterator[str]:
     except OSError as error:
         yield f"{where}: cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
-        yield f"{where}: byte {error.start} is not UTF-8 text"
+        yield f"{where}: {not_utf8(error)}"
     except SyntaxError as error:
-        yield f"{where}: line {error.lineno}: not Python: {error.msg}"
+        nulls = "null bytes" in error.msg
+        yield f"{where}: {NULL_BYTES if nulls else f'line {error.lineno}: not Python: {error.msg}'}"
     except ValueError as error:
         yield f"{where}: not Python: {error}"
     else:

@@ -78,10 +78,11 @@ def read_terms(path: Path) -> Terms:
 
     Raises:
         OSError: The file cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
         SyntaxError: It is not Python.
     """
     found: dict[str, dict[str, TermSignature]] = {kind: {} for kind in KINDS}
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    tree = ast.parse(path.read_text(encoding="utf-8-sig"), filename=str(path))
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue

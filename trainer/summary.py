@@ -84,7 +84,7 @@ def summarize_run(folder: Path) -> RunSummary:
 def settings(folder: Path) -> Mapping[str, Any]:
     """The resolved preset of a run as it stands in the file; empty where it cannot be read."""
     try:
-        return tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
+        return tomllib.loads((folder / "config.toml").read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
         return {}
 

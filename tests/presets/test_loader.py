@@ -175,8 +175,26 @@ def test_a_file_that_is_not_toml_is_refused_with_its_line():
     write(Path(), broken="[env]\nrobot = cartpole\n", cut="[env]\nrobot = [1,")
     assert refused("broken") == ["presets/broken.toml: line 2, column 9: not TOML: Invalid value"]
     assert refused("cut")[0].startswith("presets/cut.toml: end of the file: not TOML: ")
-    Path("presets/binary.toml").write_bytes(b"name = '\xff'")
-    assert refused("binary") == ["presets/binary.toml: byte 8 is not UTF-8 text"]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_preset():
+    Path("presets/marked.toml").write_bytes(b"\xef\xbb\xbf" + TINY.encode())
+    assert load("marked").preset.env.num_envs == 16
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("latin-1", "line 2: is not UTF-8 text; save it as UTF-8"),
+        ("utf-16", "is UTF-16 text; save it as UTF-8"),
+        ("utf-16-le", "holds null bytes, as UTF-16 text does; save it as UTF-8"),
+    ],
+)
+def test_a_preset_in_another_encoding_is_refused(encoding, said):
+    letter = "o" if encoding == "utf-16-le" else "\xf6"  # then all bytes are UTF-8 by chance
+    text = f'extends = "tiny"\ndescription = "h{letter}rt"\n'
+    Path("presets/other.toml").write_bytes(text.encode(encoding))
+    assert refused("other") == [f"presets/other.toml: {said}"]
 
 
 def test_a_listing_survives_a_broken_file():

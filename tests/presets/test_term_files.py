@@ -54,7 +54,7 @@ def test_the_worlds_are_built_with_it():
     [
         ("def reward(:\n", "mine.py: line 1: not Python: "),
         ("x = 1\n", "mine.py: defines no term; a term stands under one of @action, "),
-        ("x = '\0'\n", "mine.py: "),
+        ("x = '\0'\n", "mine.py: holds null bytes, as UTF-16 text does; save it as UTF-8"),
         (None, "mine.py: cannot be read: No such file or directory"),
     ],
 )
@@ -65,6 +65,25 @@ def test_a_file_that_is_of_no_use_is_named(text, said):
         load("cartpole", own_terms=[Path("mine.py")])
     assert said in caught.value.messages[0]
     assert caught.value.messages[0].startswith("--terms ")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("latin-1", "mine.py: line 8: is not UTF-8 text"), ("utf-16", "mine.py: is UTF-16 text")],
+)
+def test_a_file_in_another_encoding_is_refused(encoding, said):
+    Path("mine.py").write_bytes(TERMS.replace("Two", "Zw\xf6lf").encode(encoding))
+    with pytest.raises(PresetError) as caught:
+        load("cartpole", own_terms=[Path("mine.py")])
+    assert said in caught.value.messages[0]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_term_file():
+    Path("mine.py").write_bytes(b"\xef\xbb\xbf" + TERMS.encode())
+    resolved = load("cartpole", [*REWARD, "trainer.seed=1"], own_terms=[Path("mine.py")])
+    env = build_env(resolved.preset, Device("cpu"), own_terms=resolved.own_terms)
+    assert env.rewards.terms["twice"](env).tolist() == [6.0] * 4
+    env.close()
 
 
 def test_a_wrong_parameter_of_an_own_term_is_named_with_the_nearest():

@@ -40,7 +40,7 @@ def start(message: dict[str, Any]) -> tuple[Any, str]:
         "id": message["id"],
         "dir": folder,
         "resume": "allow",
-        "config": tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")),
+        "config": tomllib.loads((folder / "config.toml").read_text(encoding="utf-8-sig")),
         "settings": wandb.Settings(
             console="off", disable_git=True, save_code=False, init_timeout=LOGIN_TIME, silent=True
         ),
