@@ -74,14 +74,17 @@ class PresetError(Exception):
         super().__init__("\n".join(self.messages))
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return "; did you mean X?" for the known name nearest to a wrong one, or nothing.
-
-    Capitals make no difference.
-    """
+def nearest(wrong: str, known: Iterable[str]) -> str:
+    """Return the known name nearest to a wrong one, or nothing. Capitals make no difference."""
     spelt = {name.lower(): name for name in known}
     near = get_close_matches(wrong.lower(), spelt, n=1)
-    return f"; did you mean {spelt[near[0]]}?" if near else ""
+    return spelt[near[0]] if near else ""
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?" for the known name nearest to a wrong one, or nothing."""
+    near = nearest(wrong, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from tui.commands import doctor, export, import_run, play, presets, run, runs, watch
+from tui.commands.mistyped import Commands
 from tui.commands.once import OnceEach
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
 from tui.output import standard_streams
-
-
-class Commands(TyperGroup):
-    """The commands, with a good word for those who mistype one."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own types
-        """Find the command that was asked for."""
-        if self.get_command(ctx, args[0]) is None:
-            self._refuse(ctx, args[0])
-        return super().resolve_command(ctx, args)
-
-    def _refuse(self, ctx: Any, wrong: str) -> None:  # noqa: ANN401 - typer's own type
-        from presets.files import names
-        from presets.problems import did_you_mean
-
-        commands, presets = self.list_commands(ctx), names()
-        hint = did_you_mean(wrong, commands)
-        if not hint and (near := did_you_mean(wrong, presets)):
-            hint = near.replace("mean ", "mean run ")
-        ctx.fail(
-            f'no command "{wrong}"{hint}\n'
-            f"commands: {', '.join(commands)}\npresets: {', '.join(presets)}"
-        )
-
 
 app = typer.Typer(
     cls=Commands,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from tui.commands.refusing import refuse
 
 
-class OnceEach(TyperCommand):
-    """A command that refuses an option of one value that is given twice.
+class _OnceEach:
+    """Refuses an option of one value that is given twice.
 
     The last one would count, and the others be lost without a word.
     """
@@ -40,6 +40,14 @@ class OnceEach(TyperCommand):
                 values = [value for name in param.opts for value in _values(name, args)]
                 said = f" ({', '.join(values)})" if values else ""
                 refuse([f"{param.opts[0]} is given {count} times{said}; give it once"])
+
+
+class OnceEach(_OnceEach, TyperCommand):
+    """A command whose options of one value are given once each."""
+
+
+class OnceEachGroup(_OnceEach, TyperGroup):
+    """A group of commands whose own options of one value are given once each."""
 
 
 def _values(option: str, args: Sequence[str]) -> list[str]:

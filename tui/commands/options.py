@@ -13,7 +13,7 @@ PresetName = Annotated[
 OptionalPresetName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[PRESET]",
+        metavar="PRESET",
         help="Name of a preset, or path of a .toml file; may be left out with --env.",
     ),
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tui.commands.once import OnceEach, OnceEachGroup
 from tui.commands.refusing import refuse, refusing_bad_input
 
 if TYPE_CHECKING:
@@ -21,7 +22,29 @@ if TYPE_CHECKING:
     from tui.draw.spans import Line
     from tui.draw.table import Column
 
-app = typer.Typer(rich_markup_mode=None, help="List the runs, or compare some of them.")
+
+class _Commands(OnceEachGroup):
+    """What `runs` can do beside listing, with a good word for anything else."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own types
+        """Find the command that was asked for."""
+        if self.get_command(ctx, args[0]) is None:
+            from presets.problems import did_you_mean
+            from tui.draw.spans import printable
+
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            ctx.fail(
+                printable(
+                    f'no command "runs {args[0]}"{hint}\nto list the runs: ppo-tui runs, or of one '
+                    "preset: ppo-tui runs --preset PRESET; to compare: ppo-tui runs compare A B"
+                )
+            )
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Commands, rich_markup_mode=None, help="List the runs, or compare some of them."
+)
 
 MARKS = string.ascii_uppercase
 """What the runs of a comparison are called."""
@@ -58,11 +81,11 @@ def runs(
         print(_nothing(preset))
 
 
-@app.command()
+@app.command(cls=OnceEach)
 def compare(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Two or more: folder, name, PRESET/name, or latest."),
+        typer.Argument(metavar="RUN", help="Two or more: folder, name, PRESET/name, or latest."),
     ],
     as_json: AsJson = False,
 ) -> None:
