@@ -32,6 +32,19 @@ LIGHT = (
     "trainer.stages",
     "trainer.telemetry",
 )
+TOUCHES_CUDA = {
+    # in the session's thread
+    "sim/physics/gpu.py",
+    "sim/physics/graph.py",
+    "trainer/distributed.py",
+    "trainer/views.py",
+    # before there is a session
+    "presets/build.py",
+    "presets/memory.py",
+    # in a process of its own
+    "tui/doctor/probe.py",
+}
+"""Who may call `torch.cuda`: while physics is recorded as a graph, no other thread may (D19)."""
 CPU_SECONDS = 0.5
 ATTEMPTS = 5  # the fastest counts: other processes make CPU time longer, never shorter
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
@@ -59,6 +72,47 @@ def test_a_room_imports_only_what_lies_below_it(room):
         if name in FORBIDDEN[room]
     ]
     assert crossing == []
+
+
+def touches_cuda(path):
+    """Whether a file reads the attribute `cuda` of anything, or names `torch.cuda`."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("cuda", "cudart"))
+        or (isinstance(node, ast.Constant) and node.value == "torch.cuda")
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch.cuda"))
+        for node in tree
+    )
+
+
+def test_nobody_touches_cuda_beside_the_sessions_thread():
+    rooms = [path for room in FORBIDDEN for path in (ROOT / room).rglob("*.py")]
+    assert {str(path.relative_to(ROOT)) for path in rooms if touches_cuda(path)} == TOUCHES_CUDA
+
+
+def test_a_dashboard_with_all_its_views_needs_no_torch():
+    """What looks at a run ten times a second has nothing to touch a GPU with."""
+    code = """
+import asyncio
+from tests.tui.fake_session import FakeSession
+from tui.app import DashboardApp
+from tui.screens.dashboard import VIEWS
+
+class Session(FakeSession):
+    def start(self): ...
+    def join(self, timeout=None): return False
+
+async def look_around():
+    app = DashboardApp(Session(live=True), fps=50)
+    async with app.run_test(size=(160, 50)) as pilot:
+        for number in range(1, len(VIEWS) + 1):
+            await pilot.press(str(number))
+            await pilot.pause(0.1)
+        await pilot.press("t", "escape", "question_mark")
+        await pilot.pause(0.1)
+
+asyncio.run(look_around())"""
+    assert after(code, *HEAVY) == []
 
 
 def run_python(script):
