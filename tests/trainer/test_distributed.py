@@ -269,6 +269,14 @@ def test_what_goes_wrong_on_a_rank_is_named_with_its_traceback(tmp_path, fault, 
         assert (tmp_path / "run" / "checkpoints" / "model_2.pt").exists()
 
 
+def test_a_rank_that_steps_by_another_rate_is_found_after_its_first_update(tmp_path):
+    with Pair(tmp_path / "run", "another rate", **LONG) as pair:
+        assert pair.wait_for_failure(30).message == (
+            "rank 1: its weights differ from those of rank 0 after iteration 1; "
+            "do all ranks run the same torch on like machines?"
+        )
+
+
 def test_an_edit_reaches_all_ranks_at_the_same_boundary_and_is_taken_back_on_all(tmp_path):
     """A rate that only one rank knew would make their weights differ, which ends the run."""
     asked = [

@@ -39,7 +39,10 @@ class BreakingEnv(ToyEnv):
 def build(job):
     env = BreakingEnv(seed=rank_seed(0, Rank.from_environment().rank))
     env.fault = sys.argv[2] if len(sys.argv) > 2 else ""
-    return env, rank_tasks.CONFIG.model_copy(update=job["config"])
+    config = rank_tasks.CONFIG.model_copy(update=job["config"])
+    if env.fault == "another rate":
+        config = config.model_copy(update={"learning_rate": 2 * config.learning_rate})
+    return env, config
 
 
 def do_maths(rank):
