@@ -153,6 +153,7 @@ class SteppedEnv(ABC):
         """Do what follows the resets, in all worlds: interval events."""
         self.events.apply_interval()
 
+    @torch.no_grad()  # a person's term may have a network in it
     def observe(self) -> dict[str, Tensor]:
         """Compute the observation groups of the present state, with new noise.
 
@@ -161,6 +162,7 @@ class SteppedEnv(ABC):
         """
         return self._get_observations()
 
+    @torch.no_grad()
     def step(self, actions: Tensor) -> Feedback:
         """Advance all worlds by one env step and reset those that finished.
 

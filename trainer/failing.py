@@ -38,6 +38,7 @@ def failure_of(
     culprit, verdict = _found(error, trainer)
     if verdict is not None:
         message += f" ({verdict.sentence})"
+    message += "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     lack = shortage(error)
     if lack is not None:
         message = lack.sentence(num_envs)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sim.config import ActionSettings
 from sim.managers.binding import bind
+from sim.managers.calling import call, made
 from sim.managers.state import Stateful
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class ActionManager(Stateful):
 
     def __init__(self, env: ManagerBasedEnv, settings: Mapping[str, ActionSettings]) -> None:
         self.terms: dict[str, Action] = {
-            name: bind(env, ("actions", name), term)(env) for name, term in settings.items()
+            name: made(path := ("actions", name), bind(env, path, term), env, Action)
+            for name, term in settings.items()
         }
         self.names = tuple(name for term in self.terms.values() for name in term.names)
         self.action = torch.zeros(env.num_envs, len(self.names), device=env.device)
@@ -61,20 +63,20 @@ class ActionManager(Stateful):
         # The slices are views of the one buffer, so they always hold the present action.
         widths = [len(term.names) for term in self.terms.values()]
         self._slices = list(
-            zip(self.terms.values(), torch.split(self.action, widths, dim=1), strict=True)
+            zip(self.terms.items(), torch.split(self.action, widths, dim=1), strict=True)
         )
 
     def process(self, actions: Tensor) -> None:
         """Remember the last action, take the new one [N, A], compute the targets."""
         self.previous_action.copy_(self.action)
         self.action.copy_(actions)
-        for term, raw in self._slices:
-            term.process(raw)
+        for (name, term), raw in self._slices:
+            call(("actions", name), term.process, raw)
 
     def apply(self) -> None:
         """Hand all targets to the robot; called before every physics tick."""
-        for term in self.terms.values():
-            term.apply()
+        for name, term in self.terms.items():
+            call(("actions", name), term.apply)
 
     def reset(self, ids: Tensor) -> None:
         """Zero both actions of these worlds: a new episode has no past."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sim.config import CommandSettings, Range
 from sim.managers.binding import bind
+from sim.managers.calling import call, made
 from sim.managers.state import Stateful
 from sim.sampling import uniform
 
@@ -63,7 +64,7 @@ class Command(Stateful):
 
     def draw(self, ids: Tensor) -> None:
         """Draw new goals for these worlds."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `draw`")
 
     def set_range(self, name: str, limits: Range) -> None:
         """Draw from another range from now on; `name` is that of the parameter."""
@@ -73,8 +74,13 @@ class Command(Stateful):
         """Adjust `value` of all worlds to their present state."""
 
     def measure(self) -> Tensor:
-        """How far the worlds are from their goals now, [metrics, N] in `metric_names`' order."""
-        raise NotImplementedError
+        """How far the worlds are from their goals now, [metrics, N] in `metric_names`' order.
+
+        A command without metrics need not say.
+        """
+        if self.metric_names:
+            raise NotImplementedError(f"{type(self).__name__} has metrics and no `measure`")
+        return self.metric_sums
 
     def record(self, measured: Tensor) -> None:
         """Take in what a step measured, [metrics, N]; here: for the mean over the episode."""
@@ -138,7 +144,9 @@ class CommandManager:
 
     def __init__(self, env: ManagerBasedEnv, settings: Mapping[str, CommandSettings]) -> None:
         bound = {name: bind(env, ("commands", name), term) for name, term in settings.items()}
-        self.terms: dict[str, Command] = {name: term(env) for name, term in bound.items()}
+        self.terms: dict[str, Command] = {
+            name: made(("commands", name), term, env, Command) for name, term in bound.items()
+        }
         self.ranges = {name: _ranges(term) for name, term in bound.items()}
 
     def value(self, name: str) -> Tensor:
@@ -152,15 +160,15 @@ class CommandManager:
 
     def compute(self) -> None:
         """Advance all commands by one env step."""
-        for term in self.terms.values():
-            term.compute()
+        for name, term in self.terms.items():
+            call(("commands", name), term.compute)
 
     def reset(self, ids: Tensor) -> dict[str, float | Tensor]:
         """Redraw the commands of these worlds; return the log of their episodes."""
         return {
             f"Metrics/{name}/{metric}": value
             for name, term in self.terms.items()
-            for metric, value in term.reset(ids).items()
+            for metric, value in call(("commands", name), term.reset, ids).items()
         }
 
     def metrics(self) -> dict[str, Tensor]:

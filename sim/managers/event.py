@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sim.config import EventSettings
 from sim.managers.binding import bind
+from sim.managers.calling import call
 from sim.managers.state import Stateful
 from sim.sampling import uniform_steps
 
@@ -43,21 +44,21 @@ class EventManager(Stateful):
 
     def apply_startup(self) -> None:
         """Change all worlds, once, when all managers exist."""
-        for term in self.startup_terms.values():
-            term(self._env, self._env.all_ids)
+        for name, term in self.startup_terms.items():
+            call(("events", name), term, self._env, self._env.all_ids)
 
     def apply_reset(self, ids: Tensor) -> None:
         """Write the first state of these worlds' next episodes."""
-        for term in self.reset_terms.values():
-            term(self._env, ids)
+        for name, term in self.reset_terms.items():
+            call(("events", name), term, self._env, ids)
 
     def apply_interval(self) -> None:
         """Count one env step down; change the worlds whose time has come."""
         self.steps_left -= 1
-        for k, term in enumerate(self.interval_terms.values()):
+        for k, (name, term) in enumerate(self.interval_terms.items()):
             ids = (self.steps_left[k] <= 0).nonzero().squeeze(1)
             if len(ids):
-                term(self._env, ids)
+                call(("events", name), term, self._env, ids)
                 # What the event wrote must be in the observations of this very step.
                 self._env.scene.commit(ids)
                 self._wind_up(k, ids)

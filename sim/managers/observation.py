@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from sim.config import ObservationSettings
 from sim.managers.binding import bind
+from sim.managers.calling import Path, call, row_per_world
 
 if TYPE_CHECKING:
     from sim.env import ManagerBasedEnv
@@ -23,11 +24,15 @@ class ObservationGroup:
         self, env: ManagerBasedEnv, name: str, settings: Mapping[str, ObservationSettings]
     ) -> None:
         self._env = env
-        self._terms: list[Callable[..., Tensor]] = []
+        self._terms: list[tuple[Path, Callable[..., Tensor], int]] = []
         for key, entry in settings.items():
-            term = bind(env, ("observations", name, key), entry)
-            self._terms.append(term(env) if isinstance(term.func, type) else term)
-        widths = [compute(env).shape[1] for compute in self._terms]
+            path = ("observations", name, key)
+            bound = bind(env, path, entry)
+            is_class = isinstance(bound.func, type)
+            term: Callable[..., Any] = call(path, bound, env) if is_class else bound
+            width = row_per_world(path, call(path, term, env), env).shape[1]
+            self._terms.append((path, term, width))
+        widths = [width for _, _, width in self._terms]
         self.terms = tuple(zip(settings, widths, strict=True))
 
         def columns(values: list[float]) -> Tensor:
@@ -50,7 +55,12 @@ class ObservationGroup:
 
     def compute(self) -> Tensor:
         """Compute a new row [N, O] for every world: values, then noise, clip and scale."""
-        row = torch.cat([term(self._env) for term in self._terms], dim=1)
+        env = self._env
+        parts = [
+            row_per_world(path, call(path, term, env), env, width)
+            for path, term, width in self._terms
+        ]
+        row = torch.cat(parts, dim=1).float()  # the engine's own numbers may be float64
         if len(self._noisy):
             noise = torch.rand(
                 len(row), len(self._noisy), generator=self._env.generator, device=row.device

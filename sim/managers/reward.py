@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sim.config import RewardSettings
 from sim.managers.binding import bind
+from sim.managers.calling import call, per_world
 from sim.managers.state import Stateful
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class RewardManager(Stateful):
         """
         weights = tuple(self.weights.values())
         values = [
-            term(self._env) if weight else self._zeros
-            for term, weight in zip(self.terms.values(), weights, strict=True)
+            self._value(name, term) if weight else self._zeros
+            for (name, term), weight in zip(self.terms.items(), weights, strict=True)
         ]
         if values:
             torch.mul(torch.stack(values), self._factors(weights), out=self.step_values)
@@ -54,6 +55,10 @@ class RewardManager(Stateful):
             self.step_values[:, bad] = 0.0
         self.episode_sums += self.step_values
         return self.step_values.sum(0)
+
+    def _value(self, name: str, term: Callable[..., Tensor]) -> Tensor:
+        path = ("rewards", name)
+        return per_world(path, call(path, term, self._env), self._env)
 
     def _factors(self, weights: tuple[float, ...]) -> Tensor:
         """Weight x step_dt of every term, [terms, 1]; made anew only when a weight has changed."""

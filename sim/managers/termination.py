@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sim.config import TerminationSettings
 from sim.managers.binding import bind
+from sim.managers.calling import call, per_world
 from sim.managers.state import Stateful
 
 if TYPE_CHECKING:
@@ -52,10 +53,12 @@ class TerminationManager(Stateful):
         """
         good = ~bad
         self.terminated, self.time_outs = bad.clone(), torch.zeros_like(bad)
-        for row, term, is_time_out in zip(
-            self._now, self.terms.values(), self._is_time_out, strict=False
+        for row, (name, term), is_time_out in zip(
+            self._now, self.terms.items(), self._is_time_out, strict=False
         ):
-            torch.logical_and(term(self._env), good, out=row)
+            path = ("terminations", name)
+            ends = per_world(path, call(path, term, self._env), self._env)
+            torch.logical_and(ends, good, out=row)
             if is_time_out:
                 self.time_outs = self.time_outs | row
             else:

@@ -8,11 +8,13 @@ import torch
 from tests.trainer.test_culprit import CONFIG, WORLDS, At, BadReward, Spoilt
 from tests.trainer.toy_env import ToyEnv
 from trainer.culprit import find_culprit
+from trainer.failing import failure_of
 from trainer.guard import NonFiniteError
 from trainer.loop import Trainer
 from trainer.rundir import RunDir
 from trainer.session import Session
 from trainer.stages import Stage
+from trainer.telemetry import Position
 from trainer.verdict import find_verdict
 
 
@@ -151,3 +153,10 @@ def test_numbers_of_the_update_are_the_learners():
     found = find_verdict(error, trainer, None)
     assert found.sentence == "physics finite, learner non-finite"
     assert found.looked_at[2].endswith("non-finite: surrogate")
+
+
+def test_what_an_error_says_of_its_place_is_in_the_message_of_the_failure():
+    error = KeyError("boom")
+    error.add_note("in the term env.rewards.mine")
+    failure = failure_of(error, Position(), None, run_dir="", num_envs=1, has_ranks=False)
+    assert failure.message == "KeyError: 'boom' (in the term env.rewards.mine)"
