@@ -11,6 +11,7 @@ from presets.build import Device
 from presets.extras import require
 from presets.problems import PresetError
 from presets.trained import Trained, rebuild
+from trainer.whole import folder_made
 
 if TYPE_CHECKING:
     from sim.step import SteppedEnv
@@ -47,7 +48,7 @@ def export(
     from trainer.export import ExportError, write_jit, write_onnx
 
     path = output or default_output(trained, file_format)
-    _refuse_folder(path)
+    _refuse_what_is_no_file(path)
     env, policy = rebuild(trained, Device("cpu"), num_envs=1)
     try:
         metadata = describe(trained, env, policy)
@@ -71,10 +72,10 @@ def export_rsl_rl(trained: Trained, output: Path | None = None) -> Path:
     from trainer import rsl_rl
 
     path = output or default_output(trained, "rsl_rl")
-    _refuse_folder(path)
+    _refuse_what_is_no_file(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rsl_rl.write(path, trained.state)
+        with folder_made(path.parent):
+            rsl_rl.write(path, trained.state)
     except OSError as error:
         raise PresetError([f"{path}: cannot be written: {error.strerror or error}"]) from None
     return path
@@ -125,6 +126,8 @@ def default_output(trained: Trained, file_format: Format) -> Path:
     return trained.folder / "exported" / f"{stem}{SUFFIXES[file_format]}"
 
 
-def _refuse_folder(path: Path) -> None:
+def _refuse_what_is_no_file(path: Path) -> None:
     if path.is_dir():
         raise PresetError([f"--output {path}: is a folder; name a file"])
+    if path.exists() and not path.is_file():  # a device such as /dev/null would be replaced
+        raise PresetError([f"--output {path}: is no regular file; name another"])

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from trainer.inference import Policy
 from trainer.recurrent import HiddenState
 from trainer.torchscript import script
-from trainer.whole import written_whole
+from trainer.whole import folder_made, written_whole
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -105,8 +105,7 @@ def write_onnx(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, 
     inputs = [OBS, *(f"{name}_in" for name in states)]
     outputs = [ACTIONS, *(f"{name}_out" for name in states)]
     free = {name: {1 if name[:2] in ("h_", "c_") else 0: "batch"} for name in (*inputs, *outputs)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as beside:
+    with folder_made(path.parent), written_whole(path) as beside:
         with warnings.catch_warnings(), torch.no_grad():
             # the newer exporter needs one package more, and writes the weights to a second file
             warnings.simplefilter("ignore")
@@ -148,8 +147,7 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
         ExportError: the file does not act as the policy does.
         OSError: it could not be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as beside:
+    with folder_made(path.parent), written_whole(path) as beside:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch says that TorchScript is no longer developed
             extra = {METADATA_FILE: json.dumps(dict(metadata))}

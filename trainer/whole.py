@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -20,3 +20,23 @@ def written_whole(path: Path) -> Iterator[Path]:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_made(folder: Path) -> Iterator[None]:
+    """Make a folder, and those around it, for the block.
+
+    If the block raises, those that were made here go again, unless something lies in them.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    missing = [part for part in (folder, *folder.parents) if not part.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:  # an interrupted block leaves nothing either
+        for part in missing:
+            with suppress(OSError):
+                part.rmdir()
+        raise

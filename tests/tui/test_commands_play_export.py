@@ -73,6 +73,7 @@ def test_a_run_that_cannot_be_found_is_refused_in_a_line(command, args, said):
         (["play", "latest", "--device", "gpu"], "--device gpu: allowed"),
         (["export", "latest", "--format", "onxx"], "did you mean onnx?"),
         (["export", "latest", "--output", "presets"], "presets: is a folder; name a file"),
+        (["export", "latest", "--output", "/dev/null"], "/dev/null: is no regular file"),
     ],
 )
 def test_what_makes_no_sense_is_refused(args, said):
