@@ -139,15 +139,18 @@ def require_tracker(resolved: Resolved) -> None:
 
 
 def notes_on(resolved: Resolved, device: Device, ranks: Ranks = Ranks()) -> list[str]:  # noqa: B008
-    """Say what a person should know of training this preset on this device."""
-    notes = [*resolved.notes]
-    if device.note:
-        notes.append(f"{device.note}: {_consequence(resolved)}")
-    if device.kind == "cuda":
-        notes.append("on a GPU two runs with one seed agree in statistics, not bit by bit")
+    """Say what a person should know of training this preset on this device.
+
+    The weightiest comes first; what stands behind a semicolon is left out where there is no room.
+    """
+    notes = [f"{device.note}: {_consequence(resolved)}"] if device.note else []
+    notes += resolved.notes
     if resolved.own_terms:
         notes.append(term_files.note(resolved.own_terms))
-    return notes + notes_on_ranks(ranks, resolved.preset, device.name)
+    notes += notes_on_ranks(ranks, resolved.preset, device.name)
+    if device.kind == "cuda":
+        notes.append("a GPU repeats no run bit by bit; two of one seed agree in statistics")
+    return notes
 
 
 def build_env(
@@ -206,7 +209,7 @@ def _has_driver() -> bool:
 def _consequence(resolved: Resolved) -> str:
     preset = resolved.preset
     how = "runs its CPU table" if resolved.uses_cpu_table else "runs on the CPU"
-    return f"{preset.name} {how}, {preset.env.num_envs} worlds"
+    return f"{preset.env.num_envs} worlds; {preset.name} {how}"
 
 
 def with_drawn_seed(preset: Preset) -> Preset:

@@ -119,7 +119,7 @@ def notes_on_ranks(ranks: Ranks, preset: Preset, device: str) -> list[str]:
     if ranks.several:
         notes.append(
             f"{size} processes x {worlds} worlds = {size * worlds} worlds; "
-            "tensors and times shown are those of rank 0, all other numbers those of all ranks"
+            "tensors and times are those of rank 0, all other numbers those of all ranks"
         )
     if device.startswith("cuda"):
         count = ranks.own.local_world_size
@@ -151,8 +151,8 @@ def notes_on_state(ranks: Ranks, state: Mapping[str, Any]) -> list[str]:
     before, now = checkpoint.world_size(state), ranks.own.world_size
     if before != now:
         return [
-            f"trained by {_processes(before)} so far, from now on by {_processes(now)}: the "
-            "learner goes on, the worlds begin anew, any curriculum with them"
+            f"the worlds begin anew, any curriculum with them; trained by {_processes(before)} so "
+            f"far, from now on by {_processes(now)}: the learner goes on"
         ]
     others: Sequence[Any] = state.get("other_ranks", ())
     lost = [rank for rank, worlds in enumerate(others, start=1) if worlds is None]

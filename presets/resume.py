@@ -91,16 +91,16 @@ def resumed_session(
                 f"to go on, give a larger total, such as --iterations {2 * done}"
             ]
         )
-    notes = [*notes_on(asked, device, ranks), *found.passed_over]
-    notes += notes_on_state(ranks, found.state)
+    notes = [*found.passed_over, *notes_on_state(ranks, found.state)]
     if asked.preset.env.adapter is not None:
         notes.append(f"worlds of {asked.preset.env.adapter} cannot be saved: they begin anew")
     before = str(found.state["device"])
     if before.partition(":")[0] != device.kind:
         notes.append(
-            f"trained on {before} so far: on {device.name} the learner goes on, the worlds begin "
-            "anew, any curriculum with them"
+            f"the worlds begin anew on {device.name}, any curriculum with them; "
+            f"trained on {before} so far: the learner goes on"
         )
+    notes += notes_on(asked, device, ranks)
     try:
         run_dir = RunDir.reopen(found.folder, to_toml(asked.preset), done)
     except RunDirError as error:

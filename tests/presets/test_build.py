@@ -81,7 +81,7 @@ def test_a_session_knows_its_seed_folder_and_notes(tmp_path):
     resolved = load("tiny")
     session = new_session(resolved, Device("cpu", "no GPU (none)"), tmp_path / "run")
     consequence, drawn = session._notes
-    assert consequence == "no GPU (none): tiny runs on the CPU, 16 worlds"
+    assert consequence == "no GPU (none): 16 worlds; tiny runs on the CPU"
     seed = int(re.fullmatch(r"seed (\d+) was drawn; .*", drawn)[1])
     written = load(str(tmp_path / "run" / "config.toml"))
     assert written.preset.trainer.seed == seed
@@ -92,7 +92,7 @@ def test_a_given_seed_is_kept_and_a_gpu_run_promises_no_bits(tmp_path):
     resolved = load("tiny", flags={"--seed": 3})
     session = new_session(resolved, Device("cuda:0"), tmp_path / "run")
     assert session._notes == (
-        "on a GPU two runs with one seed agree in statistics, not bit by bit",
+        "a GPU repeats no run bit by bit; two of one seed agree in statistics",
     )
     assert load(str(tmp_path / "run" / "config.toml")).preset == resolved.preset
 

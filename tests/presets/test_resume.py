@@ -204,7 +204,7 @@ def test_a_run_of_a_gpu_goes_on_on_the_cpu_with_new_worlds_and_says_so():
     state["env"]["scene"] = gpu
     checkpoint.save(path, state)
     session = go_on()
-    assert "trained on cuda:1 so far: on cpu the learner goes on" in session._notes[0]
+    assert "the worlds begin anew on cpu, any curriculum with them; " in session._notes[0]
     finish(session)
     end = checkpoint.load(RUN / "checkpoints/model_6.pt")
     steps = [int(s["optimizer"]["state"][0]["step"]) for s in (state, end)]

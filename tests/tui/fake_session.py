@@ -116,7 +116,10 @@ def run_info(num_iterations: int = 1500, **changes: object) -> RunInfo:
         max_episode_length=1000,
         clip_param=0.2,
         desired_kl=0.01,
-        notes=("no GPU found: the CPU table applies, 512 worlds instead of 4096",),
+        notes=(
+            "no GPU (no NVIDIA driver): 512 worlds; go2_flat runs its CPU table",
+            "seed 42 was drawn; give it again to repeat this run",
+        ),
     )
     return replace(info, **changes)
 

@@ -159,7 +159,7 @@ async def test_looking_back_shows_an_earlier_iteration_and_says_that_training_go
             session.finish_iteration()
             await pilot.pause(0.05)
         await press(pilot, "comma", "comma", "comma")
-        assert "LOOKING BACK at iteration 102 of 104, training goes on" in status_of(app)
+        assert "LOOKING BACK at iteration 102 of 104; training goes on" in status_of(app)
         header, health = app.screen.query_one("#header"), app.screen.query_one("#overview-health")
         assert health.snapshot.completed_iterations == 102
         assert len(health.session.history) == 102

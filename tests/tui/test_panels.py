@@ -256,14 +256,17 @@ async def test_the_header_keeps_the_state_when_it_is_narrow():
         assert [word for word in words if word not in text] == []
 
 
-async def test_the_header_notes_what_is_special():
-    text = await shown(panels.Header, FakeSession(), (100, 2))
-    assert (
-        text[1].strip() == "note: no GPU found: the CPU table applies, 512 worlds instead of 4096"
-    )
-    session = FakeSession()
-    session.fail("boom")
-    assert (await shown(panels.Header, session, (100, 2)))[1].strip() == "!! boom"
+# --- notes ------------------------------------------------------------------------------------
+
+
+async def test_all_notes_are_folded_in_full():
+    text = await shown(panels.NotesPanel, FakeSession(), (60, 8))
+    assert [line[2:-2].rstrip() for line in text[1:5]] == [
+        "· no GPU (no NVIDIA driver): 512 worlds; go2_flat runs",
+        "  its CPU table",
+        "· seed 42 was drawn; give it again to repeat this run",
+        "",
+    ]
 
 
 # --- rollout ----------------------------------------------------------------------------------

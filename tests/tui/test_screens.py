@@ -254,7 +254,7 @@ RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
         (Snapshot(progress="importing torch"), "overview", False, "starting: importing torch"),
         (replace(RUNNING, pending="pauses soon"), "overview", False, "pauses soon"),
         (RUNNING, "trace", False, "space pauses"),
-        (RUNNING, "overview", False, "no GPU found"),
+        (RUNNING, "overview", False, "no GPU (no NVIDIA driver)"),
         (replace(RUNNING, info=replace(INFO, nan_guard=True)), "update", False, "NaN guard on"),
         (replace(RUNNING, info=replace(INFO, nan_guard=False)), "update", False, "NaN guard off"),
         (RUNNING, "overview", True, "Stopping…"),
@@ -263,7 +263,7 @@ RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
     ],
 )
 def test_the_status_line_says_what_the_run_waits_for(snapshot, view, leaving, line):
-    assert line in status(snapshot, view, leaving=leaving)[0]
+    assert line in " · ".join(status(snapshot, view, leaving=leaving).sentences)
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -8,6 +8,7 @@ from tui.panels.header import Header
 from tui.panels.health import HealthPanel
 from tui.panels.learning_rate import LearningRatePanel
 from tui.panels.metrics import MetricsPanel, TerminationsPanel
+from tui.panels.notes import NotesPanel
 from tui.panels.ratio import RatioPanel
 from tui.panels.reward_terms import RewardTermsPanel
 from tui.panels.robot import RobotPanel
@@ -30,6 +31,7 @@ __all__ = [
     "HealthPanel",
     "LearningRatePanel",
     "MetricsPanel",
+    "NotesPanel",
     "NumbersPanel",
     "Panel",
     "RatioPanel",

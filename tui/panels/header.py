@@ -1,4 +1,4 @@
-"""The first lines of the screen: which run this is, how far it is, how fast it goes."""
+"""The first line of the screen: which run this is, how far it is, how fast it goes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from trainer.telemetry import RunState, SessionView, Snapshot
 from tui.draw.numbers import duration, known, whole_number
-from tui.draw.spans import Role, Span, cells, clean, crop, labelled
+from tui.draw.spans import Role, Span, cells, clean, labelled
 from tui.panels.base import Panel
 
 STATE_ROLES = {
@@ -29,7 +29,7 @@ class _Field(NamedTuple):
 
 
 class Header(Panel):
-    """A line of facts; below it, if there is room, a line with what a person should know."""
+    """A line of facts, as many as there is room for."""
 
     HELP: ClassVar[str | None] = """\
 ## Run
@@ -39,16 +39,15 @@ worlds in a second and in the whole run; time of training (pauses left out) and 
 go.
 
 **Healthy:** steps/s stays level. If it falls, look at the timing panel: other programs may use
-the processor. The line below says what is special about this run, for instance that no GPU was
-found and the preset's CPU table applies.
+the processor.
 """
 
     DEFAULT_CSS = """
-    Header, Header.-ascii { height: 2; border: none; }
+    Header, Header.-ascii { height: 1; border: none; }
     """
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the counters, the state and the notes."""
+        """Depend on the counters and the state."""
         return (
             snapshot.state,
             snapshot.position.iteration,
@@ -57,14 +56,12 @@ found and the preset's CPU table applies.
             round(snapshot.elapsed),
             snapshot.eta,
             snapshot.steps_per_second,
-            snapshot.progress,
             id(snapshot.info),
-            id(snapshot.failure),
             snapshot.control.dwell,
         )
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
-        """Return the line of facts and the banner."""
+        """Return the line of facts."""
         fields = self._fields()
         for rank in range(len(fields), -1, -1):
             kept = [field for field in fields if field.rank <= rank]
@@ -79,7 +76,7 @@ found and the preset's CPU table applies.
             if place:
                 line.append(Span(" " * (gap + (place <= rest))))
             line.extend(field.spans)
-        return [line, self._banner(width)]
+        return [line]
 
     def _fields(self) -> list[_Field]:
         snapshot, info = self.snapshot, self.snapshot.info
@@ -105,14 +102,3 @@ found and the preset's CPU table applies.
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
             _Field(3, labelled("ETA", duration(snapshot.eta))),
         ]
-
-    def _banner(self, width: int) -> tuple[Span, ...]:
-        snapshot = self.snapshot
-        if snapshot.failure is not None:
-            return (Span(crop(f"!! {clean(snapshot.failure.message)}", width), Role.ERROR),)
-        if snapshot.progress:
-            return (Span(crop(clean(snapshot.progress), width), Role.WARNING),)
-        notes = snapshot.info.notes if snapshot.info is not None else ()
-        return (
-            (Span(crop("note: " + clean(" · ".join(notes)), width), Role.WARNING),) if notes else ()
-        )

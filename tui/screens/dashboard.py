@@ -20,6 +20,7 @@ from tui.panels import (
     HealthPanel,
     LearningRatePanel,
     MetricsPanel,
+    NotesPanel,
     Panel,
     RatioPanel,
     RewardTermsPanel,
@@ -153,7 +154,12 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
                 CurvePanel("Perf/learning_time", lens=self.lens, id="timing-learn"),
                 id="timing",
             ),
-            Container(EventsPanel(id="log-events"), OutputTail(id="log-output"), id="log"),
+            Container(
+                NotesPanel(id="log-notes"),
+                EventsPanel(id="log-events"),
+                OutputTail(id="log-output"),
+                id="log",
+            ),
             Container(
                 AllMetricsPanel(id="curve-metrics"),
                 CurvePanel(lens=self.lens, id="curve-chart"),
@@ -219,6 +225,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
     def _draw(self) -> None:
         snapshot, session = self.looking_back.shown or (self.snapshot, self.session)
         with self.app.batch_update():
+            self.query_one(NotesPanel).show(snapshot, session)  # has to know when to appear
             for widget in self.query(LIVE):
                 if isinstance(widget, Panel | FailureView | OutputTail) and is_shown(widget):
                     widget.show(snapshot, session)

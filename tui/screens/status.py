@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.widgets import Static
 
-from trainer.telemetry import RunInfo, RunState, Snapshot
+from trainer.telemetry import RunState, Snapshot
+from tui.draw.notes import fitting
 from tui.draw.numbers import plural
 from tui.draw.spans import Charset, ascii_text
+from tui.panels.notes import notes_of
 
 WIDE = 92
 """Cells in which one tab more than those of the views has room."""
@@ -72,19 +75,30 @@ class StatusLine(Static):
     def show(
         self, snapshot: Snapshot, view: str, *, leaving: bool, looking_back: int | None = None
     ) -> None:
-        """Say it for this snapshot."""
-        text, style = status(snapshot, view, leaving=leaving, looking_back=looking_back)
+        """Say it for this snapshot, in whole sentences as far as they fit."""
+        said = status(snapshot, view, leaving=leaving, looking_back=looking_back)
+        text = fitting(said.sentences, self.content_size.width, said.more)
         if getattr(self.app, "charset", None) is Charset.ASCII:
             text = ascii_text(text)
         if text != self._text:
             self._text = text
-            self.update(Content.styled(text, style))
+            self.update(Content.styled(text, said.style))
+
+
+class Status(NamedTuple):
+    """What the status line says."""
+
+    sentences: tuple[str, ...]
+    """The weightiest first; see `tui.draw.notes`."""
+    style: str
+    more: str = ""
+    """Where all of them stand."""
 
 
 def status(
     snapshot: Snapshot, view: str, *, leaving: bool, looking_back: int | None = None
-) -> tuple[str, str]:
-    """Return the line that says where a run stands, and its style.
+) -> Status:
+    """Return what is to be said of where a run stands.
 
     Args:
         snapshot: the run's newest.
@@ -92,39 +106,35 @@ def status(
         leaving: whether a person has ended the run.
         looking_back: the iteration that is looked back at, if one is.
     """
+    done = plural(snapshot.completed_iterations, "iteration")
     if looking_back is not None:
-        paused = snapshot.state is RunState.PAUSED
-        goes_on = "" if snapshot.state.is_over or paused else ", training goes on"
-        text = f"LOOKING BACK at iteration {looking_back} of {snapshot.completed_iterations}"
-        return f"{text}{goes_on}  ·  , ; move  ·  esc live", "bold $warning"
-    stage = snapshot.position.stage.label
+        waits = snapshot.state.is_over or snapshot.state is RunState.PAUSED
+        where = f"LOOKING BACK at iteration {looking_back} of {snapshot.completed_iterations}"
+        goes_on = "" if waits else "; training goes on"
+        return Status((where + goes_on, "esc live", ", ; move"), "bold $warning")
     match snapshot.state:
         case RunState.FAILED:
             message = snapshot.failure.message if snapshot.failure else ""
-            return f"FAILED  {message}  ·  q quits", "bold $error"
+            return Status((f"FAILED  {message}", "q quits"), "bold $error")
         case RunState.KILLED:
-            done = plural(snapshot.completed_iterations, "iteration")
-            return f"killed after {done}  ·  ppo-tui run ... --resume goes on  ·  q quits", "bold"
+            how = "ppo-tui run ... --resume goes on"
+            return Status((f"killed after {done}", "q quits", how), "bold")
         case RunState.FINISHED:
-            done = plural(snapshot.completed_iterations, "iteration")
-            return f"finished after {done}  ·  q quits", "bold"
+            return Status((f"finished after {done}", "q quits"), "bold")
         case _ if leaving:
-            return f"Stopping…  {snapshot.pending}  ·  q again leaves at once", "bold $warning"
+            return Status(
+                (f"Stopping…  {snapshot.pending}", "q again leaves at once"), "bold $warning"
+            )
         case RunState.PAUSED if not snapshot.pending:
-            why = f": {snapshot.control.paused_by}" if snapshot.control.paused_by else ""
-            return f"PAUSED behind {stage}{why}  ·  space runs on", "bold $accent"
+            why = f"; {snapshot.control.paused_by}" if snapshot.control.paused_by else ""
+            stage = snapshot.position.stage.label
+            return Status((f"PAUSED behind {stage}{why}", "space runs on"), "bold $accent")
         case RunState.STARTING:
-            return f"starting: {snapshot.progress or '...'}", "$accent"
+            return Status((f"starting: {snapshot.progress or '...'}",), "$accent")
     if snapshot.pending:
-        return snapshot.pending, "$accent"
+        return Status((snapshot.pending,), "$accent")
     if view == "trace":
-        return "looked at between iterations  ·  space pauses to see one stage in full", "$accent"
-    return "  ·  ".join(_notes(snapshot.info)), "dim"
-
-
-def _notes(info: RunInfo | None) -> list[str]:
-    """What is so for the whole run; whether bad worlds end alone comes first."""
-    if info is None:
-        return []
-    guard = {None: [], True: ["NaN guard on"], False: ["NaN guard off"]}[info.nan_guard]
-    return [*guard, *info.notes]
+        return Status(
+            ("looked at between iterations", "space pauses to see one stage in full"), "$accent"
+        )
+    return Status(notes_of(snapshot.info), "dim", more="7: all notes")
