@@ -138,9 +138,14 @@ def _place_of_rule(path: Path, detail: ErrorDetails, origin: Callable[[Path], st
     table, told = detail["input"], str(detail["ctx"]["error"])
     if not isinstance(table, Mapping):
         return locate(path, table, origin(path))
-    for name in re.findall(r"\w+", told):
-        if name in table:
-            return locate((*path, name), table[name], origin((*path, name)))
+    for name in re.findall(r"\w+(?:\.\w+)*", told):
+        keys = tuple(name.split("."))
+        found: object = table
+        for key in keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found is not None:
+            shown = None if isinstance(found, Mapping) else found
+            return locate((*path, *keys), shown, origin((*path, *keys)))
     return locate(path, None, origin(path))
 
 

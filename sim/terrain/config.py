@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -10,6 +11,8 @@ from sim.settings import NonNegativeFloat, PositiveFloat, PositiveInt, RisingRan
 
 FLOOR = "floor"
 """Name of the geom, a plane, that the model of a walking robot stands on; terrain replaces it."""
+EDGE = 1e-6
+"""m; a vertex nearer than this to an edge lies on it."""
 MAX_TERRAIN_HEIGHTS = 2**27
 """Heights of one height field, 512 MiB in the engine; the usual ground has 2.4 million."""
 
@@ -84,6 +87,16 @@ class SubTerrainsConfig(Settings):
     """A hollow."""
 
 
+def vertices_of_rim(horizontal_scale: float, border_width: float) -> int:
+    """Vertices of a tile that a rim keeps flat on each side: one cell more than its width."""
+    return math.floor(border_width / horizontal_scale + EDGE) + 1
+
+
+def vertices_within(cells: int, horizontal_scale: float, border_width: float) -> int:
+    """Vertices along a side of a tile that lie within its rim; none or fewer: no room."""
+    return cells + 1 - 2 * vertices_of_rim(horizontal_scale, border_width)
+
+
 class TerrainConfig(Settings):
     """Generated ground: tiles in rows (levels) along x and columns (kinds) along y.
 
@@ -99,10 +112,10 @@ class TerrainConfig(Settings):
     """Levels, from the easiest to the hardest."""
     num_cols: PositiveInt = 20
     """Tiles of every level."""
-    horizontal_scale: PositiveFloat = 0.1
+    horizontal_scale: Annotated[float, Field(gt=0, le=1.0, allow_inf_nan=False)] = 0.1
     """Side of a cell of the height field, m; a riser is a slope over one cell, so smaller is
     steeper. Halving it takes four times the memory and slows contacts down."""
-    vertical_scale: PositiveFloat = 0.005
+    vertical_scale: Annotated[float, Field(gt=0, le=0.1, allow_inf_nan=False)] = 0.005
     """Heights of rough ground and slopes are multiples of this, m; stairs and boxes are exact."""
     curriculum: bool = True
     """Whether columns are of one kind and rows grow harder; else every tile is drawn at random."""
@@ -160,10 +173,19 @@ class TerrainConfig(Settings):
         if self.difficulty_range[1] > 1:
             raise ValueError(f"difficulty_range = {list(self.difficulty_range)} must end at most 1")
         for name, kind in self.sub_terrains:
-            taken = getattr(kind, "platform_width", 0.0) + 2 * getattr(kind, "border_width", 0.0)
-            if taken > self.size:
-                raise ValueError(
-                    f"sub_terrains.{name}: platform and borders take {taken} m, "
-                    f"a tile has {self.size} m"
-                )
+            if kind.proportion and (reason := self._misfit(kind)):
+                raise ValueError(f"sub_terrains.{name}{reason}, a tile has {self.size:g} m")
         return self
+
+    def _misfit(self, kind: SubTerrainConfig) -> str:
+        """What of a kind has no room on a tile; empty if all has."""
+        border = getattr(kind, "border_width", 0.0)
+        taken = getattr(kind, "platform_width", 0.0) + 2 * border
+        if taken > self.size:
+            return f": platform and borders take {taken:g} m"
+        if isinstance(kind, BoxesConfig) and kind.grid_width > self.size:
+            return f".grid_width = {kind.grid_width:g}: a column is wider than its tile"
+        has_rim = isinstance(kind, RandomRoughConfig | PyramidSlopeConfig)
+        if has_rim and vertices_within(self.cells_per_tile, self.horizontal_scale, border) < 3:
+            return f".border_width = {border:g}: the flat rim leaves no ground within"
+        return ""

@@ -21,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.terrain.config import (
+    EDGE,
     BoxesConfig,
     PyramidSlopeConfig,
     PyramidStairsConfig,
     RandomRoughConfig,
     SubTerrainConfig,
     TerrainConfig,
+    vertices_within,
 )
 
 Floats = NDArray[np.float64]
 
-EDGE = 1e-6
-"""m; a vertex nearer than this to an edge lies on it."""
 SPAWN_HALF_WIDTH = 1.0
 """m; a robot stands on the highest point of this half-width about the middle of rough ground."""
 
@@ -138,14 +138,14 @@ def random_rough(grid: Grid, settings: RandomRoughConfig, random: np.random.Gene
         round(value / grid.vertical_scale) for value in (*settings.noise_range, settings.noise_step)
     )
     choices = np.arange(lowest, highest + 1, max(step, 1)) * grid.vertical_scale
-    inner = _inner(grid, settings.border_width)
+    inner = vertices_within(grid.cells, grid.horizontal_scale, settings.border_width)
     return _with_rim(grid, random.choice(choices, (inner, inner)))
 
 
 def pyramid_slope(grid: Grid, settings: PyramidSlopeConfig, difficulty: float, sign: float) -> Tile:
     """The product of two ramps that rise (sign 1) or fall (-1) to the middle, cut off flat."""
     slope = sign * _pick(settings.slope_range, difficulty)
-    inner = _inner(grid, settings.border_width)
+    inner = vertices_within(grid.cells, grid.horizontal_scale, settings.border_width)
     middle = inner // 2
     half = inner * grid.horizontal_scale / 2
     peak = math.trunc(slope * half / grid.vertical_scale + math.copysign(EDGE, slope))
@@ -168,16 +168,6 @@ def _on_vertices(grid: Grid, height_at: Callable[[Floats, Floats], Floats]) -> F
     sides = [height_at(x + dx, y + dy) for dx in (-EDGE, EDGE) for dy in (-EDGE, EDGE)]
     heights: Floats = np.maximum.reduce(sides)
     return heights + 0.0  # no -0
-
-
-def _rim(grid: Grid, border_width: float) -> int:
-    """Vertices that stay flat on each side."""
-    return math.floor(border_width / grid.horizontal_scale + EDGE) + 1
-
-
-def _inner(grid: Grid, border_width: float) -> int:
-    """Vertices along a side within the rim."""
-    return grid.cells + 1 - 2 * _rim(grid, border_width)
 
 
 def _with_rim(grid: Grid, inner: Floats) -> Tile:

@@ -60,6 +60,17 @@ def test_a_preset_of_ones_own_takes_finer_cells_with_one_line(tmp_path):
             "unknown key; did you mean env.terrain.sub_terrains.boxes.grid_width?",
         ),
         ("env.terrain.horizontal_scale=0.3", "not a multiple of horizontal_scale = 0.3"),
+        (
+            "env.terrain.sub_terrains.boxes.grid_width=100.0",
+            "--set env.terrain.sub_terrains.boxes.grid_width=100.0: sub_terrains.boxes.grid_width "
+            "= 100: a column is wider than its tile, a tile has 8 m",
+        ),
+        (
+            "env.terrain.sub_terrains.pyramid_stairs.platform_width=9.0",
+            "env.terrain.sub_terrains.pyramid_stairs: sub_terrains.pyramid_stairs: platform and "
+            "borders take 11 m, a tile has 8 m",
+        ),
+        ("env.terrain.vertical_scale=10.0", "must be at most 0.1"),
         ("env.observations.policy.height_scan.lenght=2.0", "did you mean length?"),
         ('env.robot="cartpole"', "env.terrain: the cartpole does not stand on the ground"),
     ],

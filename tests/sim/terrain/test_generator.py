@@ -189,7 +189,44 @@ def test_a_kind_without_a_share_does_not_occur():
         ({"horizontal_scale": 0.01}, "at most 134217728 are allowed"),
         ({"difficulty_range": (0.0, 1.5)}, "must end at most 1"),
         ({"difficulty_range": (0.5, 0.1)}, "is not in order"),
-        ({"size": 4.0}, "sub_terrains.pyramid_stairs: platform and borders take 5.0 m"),
+        (
+            {"size": 4.0},
+            "sub_terrains.pyramid_stairs: platform and borders take 5 m, a tile has 4 m",
+        ),
+        ({"horizontal_scale": 8.0}, "less than or equal to 1"),
+        ({"vertical_scale": 10.0}, "less than or equal to 0.1"),
+        (
+            {"sub_terrains": {"boxes": {"proportion": 1.0, "grid_width": 9.0}}},
+            "boxes.grid_width = 9: a column is wider than its tile",
+        ),
+        (
+            {"sub_terrains": {"random_rough": {"proportion": 1.0, "border_width": 3.9}}},
+            "border_width = 3.9: the flat rim leaves no ground within",
+        ),
+        (
+            {
+                "sub_terrains": {
+                    "hf_pyramid_slope": {
+                        "proportion": 1.0,
+                        "border_width": 4.0,
+                        "platform_width": 0.0001,
+                    }
+                }
+            },
+            "platform and borders take 8.0001 m",
+        ),
+        (
+            {
+                "sub_terrains": {
+                    "hf_pyramid_slope": {
+                        "proportion": 1.0,
+                        "border_width": 3.9,
+                        "platform_width": 0.1,
+                    }
+                }
+            },
+            "the flat rim leaves no ground within",
+        ),
         (
             {"sub_terrains": {name: {"proportion": 0.0} for name in KINDS}},
             "every sub-terrain has proportion 0",
