@@ -37,6 +37,9 @@ PARTS = {"Joints": "joint", "Bodies": "body", "Body": "body", "ContactBodies": "
 NEEDS_TERRAIN = ("terrain_levels_vel", "height_scan")
 """Terms that mean nothing on flat ground."""
 
+MOVES_BASE = ("reset_root_state_uniform", "push_by_setting_velocity")
+"""Terms that mean nothing where the robot's base is fixed."""
+
 TIME_LIMIT_NAMES = ("time_out", "timeout", "time_limit")
 """Terminations of these names are time limits, and must say so."""
 
@@ -108,6 +111,9 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
         if name in NEEDS_TERRAIN and config.terrain is None:
             message = f"'{name}' needs terrain with levels (env.terrain); the ground here is flat"
             yield Problem(path, message)
+        elif name in MOVES_BASE and config.robot in ROBOTS and not _is_free(config.robot):
+            message = f"the {config.robot} is fixed to the ground: '{name}' cannot move its base"
+            yield Problem(path, message)
         elif name not in terms[kind]:
             where = path if settings.term is None else (*path, "term")
             article = "an" if _SINGULAR[kind][0] in "aeo" else "a"
@@ -133,6 +139,10 @@ def _check_managers(config: EnvConfig) -> Iterator[Problem]:
         yield Problem(("env", "actions"), "at least one action is needed")
     if not any(config.observations.values()):
         yield Problem(("env", "observations"), "at least one observation is needed")
+    else:
+        for group, terms in config.observations.items():
+            if not terms:
+                yield Problem(("env", "observations", group), "the group has no observation in it")
     if config.params is not None:
         yield Problem(("env", "params"), "these are a direct task's numbers; env.task names none")
 
@@ -205,13 +215,15 @@ def _check_reference(
                 matched = ", ".join(parts[i] for i in found)
                 yield Problem(path, f"must match one body, not {len(found)}: {matched}")
         except ValueError as error:
-            yield Problem(path, f"{error} (robot {config.robot})", parts)
+            what = str(error).partition("; near are ")[0]
+            none = "" if parts else ", which has none"
+            yield Problem(path, f"{what} (robot {config.robot}{none})", parts)
 
 
 def _check_own_keys(path: tuple[str, ...], name: str, settings: TermSettings) -> Iterator[Problem]:
-    for key in ("noise", "clip", "interval_range_s"):
+    for key, kind in (("noise", "Range"), ("clip", "Range"), ("interval_range_s", "TimeRange")):
         limits = getattr(settings, key, None)
-        if limits is not None and (reason := complaint("Range", limits)) is not None:
+        if limits is not None and (reason := complaint(kind, limits)) is not None:
             yield Problem((*path, key), reason)
     is_time_limit = name in TIME_LIMIT_NAMES or path[-1] in TIME_LIMIT_NAMES
     if isinstance(settings, TerminationSettings) and is_time_limit and not settings.time_out:
@@ -226,6 +238,12 @@ def _has_floor(robot: str) -> bool:
     """Whether a robot's model has the floor that terrain takes the place of."""
     geoms = ElementTree.parse(ROBOTS[robot].mjcf).getroot().iterfind("worldbody/geom")
     return any(geom.get("name") == FLOOR for geom in geoms)
+
+
+@functools.cache
+def _is_free(robot: str) -> bool:
+    """Whether a robot's base moves freely."""
+    return ElementTree.parse(ROBOTS[robot].mjcf).getroot().find(".//freejoint") is not None
 
 
 @functools.cache

@@ -49,6 +49,8 @@ LONGEST_TICK = 0.05
 """Seconds; beyond it stiff contacts and motors gain energy in every tick, and robots explode."""
 SHORTEST_TICK = 1e-5
 """Seconds; below it a second of simulated time takes more than 100,000 ticks."""
+MOST_STEPS = 1_000_000_000
+"""Env steps of an episode; beyond it a counter of them, or the time that they take, has no use."""
 LONGEST_STEP = 1.0
 """Seconds; a policy that acts more rarely than this controls nothing that moves."""
 
@@ -186,6 +188,11 @@ class EnvConfig(Settings):
                 f"episode_length_s = {self.episode_length_s:g} s is shorter than one env step, "
                 f"which has {self.step_dt:g} s (physics_dt {self.physics_dt:g} s x decimation "
                 f"{self.decimation})"
+            )
+        if self.episode_length_s / self.step_dt > MOST_STEPS:
+            raise ValueError(
+                f"episode_length_s = {self.episode_length_s:g} s has more than {MOST_STEPS:,} env "
+                f"steps of {self.step_dt:g} s"
             )
         return self
 

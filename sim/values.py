@@ -75,6 +75,12 @@ def _positive_range(value: object) -> str | None:
     return _range(value)
 
 
+def _time_range(value: object) -> str | None:
+    if _is_pair(value) and min(value) < 0:
+        return f"must be two times of at least 0 s [low, high], not {list(value)}"
+    return _range(value)
+
+
 def _axis_ranges(value: object) -> str | None:
     if not isinstance(value, Mapping):
         return f"must be a table of ranges by axis ({', '.join(_AXES)}), not {value!r}"
@@ -114,6 +120,7 @@ _CHECKS: Mapping[str, Check] = {
     "RewardName": _instance(str, "the name of a reward term"),
     "Range": _range,
     "PositiveRange": _positive_range,
+    "TimeRange": _time_range,
     "AxisRanges": _axis_ranges,
     "Joints": _patterns,
     "Bodies": _patterns,

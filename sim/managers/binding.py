@@ -61,7 +61,7 @@ def _resolve(env: SteppedEnv, annotation: str, value: Any) -> Any:  # noqa: ANN4
             return _columns(env, value, env.scene.contacts.body_names, PARTS[annotation])
         case "AxisRanges":
             return {axis: (float(low), float(high)) for axis, (low, high) in value.items()}
-        case "Range" | "PositiveRange":
+        case "Range" | "PositiveRange" | "TimeRange":
             return float(value[0]), float(value[1])
         case _:
             return value

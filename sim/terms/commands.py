@@ -20,7 +20,7 @@ from sim.rotations import (
     wrap_to_pi,
 )
 from sim.sampling import uniform_axes
-from sim.terms.parameters import Body
+from sim.terms.parameters import Body, TimeRange
 from sim.terms.registry import command
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class UniformVelocityCommand(Command):
         lin_vel_y: Range = (-1.0, 1.0),
         ang_vel_z: Range = (-1.0, 1.0),
         heading: Range = (-PI, PI),
-        resampling_time: Range = (10.0, 10.0),
+        resampling_time: TimeRange = (10.0, 10.0),
         rel_heading_envs: UnitInterval = 1.0,
         rel_standing_envs: UnitInterval = 0.02,
         heading_control_stiffness: FiniteFloat = 0.5,
@@ -165,7 +165,7 @@ class UniformPoseCommand(Command):
         roll: Range = (0.0, 0.0),
         pitch: Range = (0.0, 0.0),
         yaw: Range = (0.0, 0.0),
-        resampling_time: Range = (4.0, 4.0),
+        resampling_time: TimeRange = (4.0, 4.0),
         success_threshold: PositiveFloat = 0.05,
     ) -> None:
         super().__init__(env, width=7, resampling_time=resampling_time)

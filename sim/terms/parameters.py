@@ -29,6 +29,8 @@ ALL: Index = slice(None)
 
 PositiveRange = Range
 """Two positive numbers, low and high."""
+TimeRange = Range
+"""Two numbers of at least 0, low and high, s."""
 AxisRanges = Mapping[str, Range]
 """Ranges by axis (x, y, z, roll, pitch, yaw); an axis that is left out stays at 0."""
 CommandName = str

@@ -278,6 +278,14 @@ def test_a_rule_between_keys_is_told_in_its_own_words():
     assert said.startswith("presets/high.toml: trainer.learning_rate = 0.5: learning_rate 0.5")
 
 
+def test_parts_that_another_robot_lacks_are_told_without_an_empty_list():
+    with pytest.raises(PresetError) as caught:
+        load("go2_flat", ["env.robot=cartpole"])
+    said = str(caught.value)
+    assert "no contact sensor matches 'base' (robot cartpole, which has none)\n" in said
+    assert "near are" not in said
+
+
 def test_samples_that_do_not_divide_are_refused_with_the_nearest_counts():
     settings = ["env.num_envs=7", "trainer.num_steps_per_env=5"]
     (said,) = refused("tiny", *settings)

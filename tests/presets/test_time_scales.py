@@ -36,6 +36,7 @@ def test_a_shorter_tick_makes_shorter_steps_and_more_of_them():
         ("env.physics_dt=1e-7", "allowed are 1e-05 to 0.05 s"),
         ("env.decimation=1000", "once in 5 s (physics_dt 0.005 s): allowed is up to 1 s"),
         ("env.episode_length_s=0.01", "shorter than one env step, which has 0.02 s"),
+        ("env.episode_length_s=1e300", "more than 1,000,000,000 env steps of 0.02 s"),
     ],
 )
 def test_time_scales_that_no_robot_has_are_refused_in_a_sentence(setting, said):

@@ -50,7 +50,7 @@ def test_a_signature_has_parameters_with_annotations_and_defaults():
 
 def test_a_class_is_described_by_its_constructor():
     params = catalog.signature("commands", "uniform_velocity").params
-    assert params["resampling_time"] == catalog.Param("Range", (10.0, 10.0))
+    assert params["resampling_time"] == catalog.Param("TimeRange", (10.0, 10.0))
     assert "env" not in params
     assert "self" not in params
 
@@ -214,6 +214,53 @@ WRONG = {
         {"curriculum": {"terrain_levels": {"term": "terrain_levels_vel"}}},
         ("curriculum", "terrain_levels"),
         "needs terrain with levels",
+        None,
+    ),
+    "terms of a free base on a fixed one": (
+        {
+            "robot": "cartpole",
+            "actions": {"joint_effort": {}},
+            "commands": {},
+            "observations": {"policy": {"last_action": {}}},
+            "rewards": {},
+            "terminations": {},
+            "events": {
+                "push": {
+                    "term": "push_by_setting_velocity",
+                    "mode": "reset",
+                    "velocity_range": {},
+                }
+            },
+        },
+        ("events", "push"),
+        "the cartpole is fixed to the ground: 'push_by_setting_velocity' cannot move its base",
+        None,
+    ),
+    "time before now": (
+        {"commands": {"base_velocity": {"term": "uniform_velocity", "resampling_time": [-1, 1]}}},
+        ("commands", "base_velocity", "resampling_time"),
+        "two times of at least 0 s",
+        None,
+    ),
+    "interval of less than nothing": (
+        {
+            "events": {
+                "push": {
+                    "term": "push_by_setting_velocity",
+                    "mode": "interval",
+                    "interval_range_s": [-5.0, -1.0],
+                    "velocity_range": {},
+                }
+            }
+        },
+        ("events", "push", "interval_range_s"),
+        "two times of at least 0 s",
+        None,
+    ),
+    "a group with nothing in it": (
+        {"observations": {"policy": {"last_action": {}}, "extra": {}}},
+        ("observations", "extra"),
+        "the group has no observation in it",
         None,
     ),
     "unknown robot": ({"robot": "go3"}, ("robot",), "no robot 'go3'", "go2"),
