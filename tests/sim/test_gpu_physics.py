@@ -4,6 +4,7 @@ Kernels take a minute to compile the first time and are cached; all tests share 
 they share the kernels.
 """
 
+import re
 import subprocess
 import sys
 import threading
@@ -304,6 +305,9 @@ def test_too_little_room_is_told_and_grows_without_a_word_on_the_terminal(device
     for k in range(400):  # limp robots come to lie on the floor
         physics.tick(last=k % 4 == 3)
     assert "did not fit" in ears.notices[0]
+    needed = re.search(r"needed room for (\d+) contacts and (\d+) constraints", ears.notices[0])
+    assert int(needed[1]) > 2
+    assert int(needed[2]) > 4
     assert ears.notices[0].endswith("it had 2 and 4; now it has 56 and 240")
     assert physics.capacity == initial_capacity(go2())
     ears.notices.clear()
@@ -314,6 +318,27 @@ def test_too_little_room_is_told_and_grows_without_a_word_on_the_terminal(device
     weight = -physics.sensordata.view(2, -1, 3)[:, :, 2].sum(1)
     assert weight.tolist() == pytest.approx([15.206408 * 9.81] * 2, rel=0.02)
     assert capfd.readouterr() == ("", "")
+    physics.close()
+
+
+def test_room_that_gets_too_small_while_worlds_run_is_noticed_within_a_hundred_ticks(
+    device, monkeypatch
+):
+    monkeypatch.setattr(GpuPhysics, "_test", lambda self: None)  # else it would notice first
+    ears = Ears()
+    # contacts have room enough: what does not fit are the constraints that they make
+    physics = GpuPhysics(go2(), 2, device, Capacity(contacts=56, constraints=16), ears)
+    told_at = None
+    for k in range(600):
+        physics.tick(last=k % 4 == 3)
+        if ears.notices and told_at is None:
+            told_at = k
+            assert physics.capacity.contacts == 56
+            assert physics.capacity.constraints > 16
+    assert told_at is not None
+    assert (told_at + 1) % 100 == 0
+    weight = -physics.sensordata.view(2, -1, 3)[:, :, 2].sum(1)
+    assert weight.tolist() == pytest.approx([15.206408 * 9.81] * 2, rel=0.02)
     physics.close()
 
 
