@@ -141,6 +141,37 @@ def test_a_model_field_may_differ_between_worlds():
     assert weight[1] - weight[0] == pytest.approx(6.921 * 9.81, rel=0.1)
 
 
+def test_constants_follow_each_worlds_own_mass_and_centre_as_mj_set_const_makes_them():
+    factors = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+    physics = go2(3)
+    physics.model_field("body_mass")[:, 1] *= factors
+    physics.model_field("body_inertia")[:, 1] *= factors[:, None]
+    physics.model_field("body_ipos")[:, 1, 0] += 0.05 * factors
+    physics.model_changed()
+    start = physics.qvel.numpy().copy()
+    generator = torch.Generator().manual_seed(1)
+    controls = 10 * torch.rand((120, 3, 12), generator=generator, dtype=torch.float64) - 5
+    for control in controls:
+        physics.ctrl[:] = control
+        physics.tick(last=False)
+    for world, factor in enumerate(factors.tolist()):
+        model = mujoco.MjModel.from_xml_path(str(find_robot("go2").mjcf))
+        model.body_mass[1] *= factor
+        model.body_inertia[1] *= factor
+        model.body_ipos[1, 0] += 0.05 * factor
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        data = mujoco.MjData(model)
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+        data.qvel[:] = start[world]
+        touched = 0
+        for control in controls:
+            data.ctrl[:] = control[world]
+            mujoco.mj_step(model, data)
+            touched += data.ncon
+        assert touched > 20  # contacts weigh by the constants
+        np.testing.assert_array_equal(physics.qpos[world].numpy(), data.qpos)
+
+
 def test_an_unknown_model_field_is_refused():
     with pytest.raises(ValueError, match="body_mas"):
         go2(1).model_field("body_mas")
