@@ -52,6 +52,8 @@ Join = Callable[[Callable[[], None], Callable[[], bool]], "Group"]
 """Brings several ranks together. Its arguments: what to call, from any thread, when a rank is lost;
 and what tells whether the run must end now."""
 
+_MOST_FAULTS = 8
+"""Bad worlds that an iteration names; thousands may go bad on every step."""
 _BUILDING = "building the worlds"
 
 _GATE_MODES = {
@@ -355,8 +357,10 @@ class Session:
         """Write and publish what the iteration just completed has brought."""
         dwell = self._steering.dwell_of(trainer.num_boundaries)
         fields, row = self._progress.complete(trainer, dwell)
-        for fault in trainer.faults:
+        for fault in trainer.faults[:_MOST_FAULTS]:
             self._record("fault", fault)
+        if (more := len(trainer.faults) - _MOST_FAULTS) > 0:
+            self._record("fault", f"... and {more} more in this iteration")
         self._board.publish(**fields)
         self._report_invariants()
         if self._looking.traces_now():

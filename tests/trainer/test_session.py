@@ -234,6 +234,26 @@ def test_a_non_finite_reward_stops_the_update_and_is_named(start):
     assert (session.run_dir.checkpoints / "model_1.pt").exists()
 
 
+class Breaking(ToyEnv):
+    """Twelve worlds in which all go bad on every step."""
+
+    def __init__(self):
+        super().__init__(12)
+
+    def step(self, actions):
+        faults = tuple(f"world {world} was reset" for world in range(12))
+        return super().step(actions)._replace(faults=faults)
+
+
+def test_of_many_bad_worlds_an_iteration_names_a_few_and_counts_the_rest(start):
+    session = start(env=Breaking)
+    assert session.join(20)
+    told = [event.text for event in session.events.since(0)[1] if event.kind == "fault"]
+    # 4 steps of 12 worlds
+    of_one = [*(f"world {world} was reset" for world in range(8)), "... and 40 more"]
+    assert [text.partition(" in this")[0] for text in told] == of_one * 4
+
+
 def test_worlds_that_cannot_be_built_fail_the_run_with_the_reason(start):
     def broken():
         raise MemoryError("10000000 worlds do not fit")
