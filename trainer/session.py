@@ -257,10 +257,17 @@ class Session:
             if self._group is not None:
                 self._group.close()
             if self._trainer is not None:
-                self._trainer.env.close()
+                self._close(self._trainer.env)
             self._trackers.close(failed=self._board.newest.state is RunState.FAILED)
             self._progress.close()
             self.run_dir.release()
+
+    def _close(self, env: Env) -> None:
+        """Give the worlds back; if they refuse, all the rest is given back nevertheless."""
+        try:
+            env.close()
+        except Exception as error:
+            self._record("alert", f"the worlds did not close: {type(error).__name__}: {error}")
 
     def _train_until_the_end(self) -> str:
         """Build and train; returns how it ended."""

@@ -254,6 +254,24 @@ def test_of_many_bad_worlds_an_iteration_names_a_few_and_counts_the_rest(start):
     assert [text.partition(" in this")[0] for text in told] == of_one * 4
 
 
+class Stuck(ToyEnv):
+    def close(self):
+        raise OSError("the simulator has gone")
+
+
+def test_worlds_that_do_not_close_keep_nobody_waiting(tmp_path):
+    session = Session("toy", Stuck, SMALL, RunDir.create(tmp_path / "run", ""))
+    rows = session.follow()
+    session.start()
+    seen = 0
+    while rows.get(timeout=20) is not None:
+        seen += 1
+    assert seen == SMALL.num_iterations
+    assert session.join(20)
+    assert session.snapshot().state is RunState.FINISHED
+    assert "did not close: OSError: the simulator has gone" in session.events.since(0)[1][-1].text
+
+
 def test_worlds_that_cannot_be_built_fail_the_run_with_the_reason(start):
     def broken():
         raise MemoryError("10000000 worlds do not fit")
