@@ -20,6 +20,9 @@ SCHEMA_VERSION = 1
 OWN_STATE = ("generator", "env", "obs", "actor_hidden", "critic_hidden", "episodes", "intrinsic")
 """Parts of a state that are another one on every rank: its worlds and its noise."""
 
+WORLDS_BEFORE = "worlds_before"
+"""Rank 0's worlds, for a rank whose own part is missing: how hard they were."""
+
 _NAME = re.compile(r"model_(\d+)\.pt")
 
 
@@ -116,14 +119,16 @@ def for_rank(state: Mapping[str, Any], rank: int, world_size_now: int) -> dict[s
     """The state with which a rank goes on.
 
     Without a part of its own, which is missing where the number of ranks has changed and where that
-    rank was lost before it could be saved, a rank goes on with the learner in new worlds.
+    rank was lost before it could be saved, a rank goes on with the learner in new worlds, which are
+    as hard as rank 0's were.
     """
     shared = {key: value for key, value in state.items() if key not in (*OWN_STATE, "other_ranks")}
-    if world_size(state) != world_size_now:
-        return shared
-    if rank == 0:
-        return {key: value for key, value in state.items() if key != "other_ranks"}
-    return shared | (state["other_ranks"][rank - 1] or {})
+    if world_size(state) == world_size_now:
+        if rank == 0:
+            return {key: value for key, value in state.items() if key != "other_ranks"}
+        if own := state["other_ranks"][rank - 1]:
+            return shared | dict(own)
+    return shared | {WORLDS_BEFORE: state.get("env", {})}
 
 
 def saved(folder: Path) -> list[Path]:

@@ -138,3 +138,16 @@ class AdjustableEnv(Protocol):
             ValueError: there is no such key, or the value is not allowed. Nothing has changed.
         """
         ...
+
+
+@runtime_checkable
+class ProgressiveEnv(Protocol):
+    """What an env may offer beside `Env`: new worlds that are as hard as others had become."""
+
+    def load_progress(self, state: Mapping[str, Any]) -> None:
+        """Begin all worlds anew, with what a curriculum had reached when a state was saved.
+
+        Args:
+            state: as `state_dict` returned it, perhaps with another engine or in another process.
+        """
+        ...

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer import mini_batches, recurrent, targets, update
+from trainer import continuing, mini_batches, recurrent, targets, update
 from trainer.config import TrainerConfig
 from trainer.distributed import Group
 from trainer.env import Env, Feedback
@@ -75,9 +75,10 @@ class Trainer:
         self.config = config
         self.watcher: StageWatcher = watcher or Unwatched()
         self.group = group or Group()
-        self._seed = rank_seed(config.seed, self.group.rank.rank)
+        self.seed = rank_seed(config.seed, self.group.rank.rank)
+        """Of this rank's noise."""
         network_seed, *_ = _independent_seeds(config.seed)
-        _, noise_seed, age_seed = _independent_seeds(self._seed)
+        _, noise_seed, age_seed = _independent_seeds(self.seed)
 
         self.obs: dict[str, Tensor] | None = env.observe()
         """Observation groups of the present state; None after a step until they are computed."""
@@ -344,28 +345,11 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """All that an exact continuation needs, valid between two iterations."""
-        return {
-            "actor": self.actor.state_dict(),
-            "critic": self.critic.state_dict(),
-            "optimizer": self.learner.state_dict(),
-            **({} if self.rnd is None else {"rnd": self.rnd.training_state()}),
-            **self.own_state_dict(),
-            **({"edits": self.live.state_dict()} if self.live.edits else {}),
-            "completed_iterations": self.completed_iterations,
-            "env_steps": self.env_steps,
-        }
+        return continuing.state_of(self)
 
     def own_state_dict(self) -> dict[str, Any]:
         """The part of the state that is another one on every rank: its worlds and its noise."""
-        return {
-            "generator": self.generator.get_state(),
-            "env": self.env.state_dict(),
-            "obs": self.obs,
-            "actor_hidden": list(self.actor_hidden),
-            "critic_hidden": list(self.critic_hidden),
-            "episodes": self.episodes.state_dict(),
-            **({} if self.intrinsic is None else {"intrinsic": self.intrinsic.state_dict()}),
-        }
+        return continuing.own_state_of(self)
 
     def shared_tensors(self) -> list[Tensor]:
         """Weights and running statistics, which are the same on all ranks."""
@@ -373,47 +357,12 @@ class Trainer:
         return [tensor for state in states for tensor in state.values()]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state_dict` returned, bit for bit on the same device.
-
-        Between CPU and GPU, whose engines and random numbers differ, and where the part that is a
-        rank's own is missing, only the learner goes on: the worlds stay as they were made, and the
-        noise begins anew.
+        """Continue from a state that `state_dict` returned, as `trainer.continuing` says.
 
         Raises:
-            RuntimeError: a network's part of it is missing or does not fit; named.
-            ValueError: the worlds' part does not fit.
+            CheckpointError: a part of it is missing or does not fit; named.
         """
-        self.live.load_state_dict(state.get("edits", ()))
-        self.actor.load_state_dict(state["actor"])
-        self.critic.load_state_dict(state["critic"])
-        self.learner.load_state_dict(state["optimizer"])
-        if self.rnd is not None and "rnd" in state:  # an import may have none
-            self.rnd.load_training_state(state["rnd"])
-        self.completed_iterations = state["completed_iterations"]
-        self.env_steps = state.get(
-            "env_steps", self.completed_iterations * self.env_steps_of_iteration
-        )
-        self.position = Position(self.completed_iterations)
-        generator = state.get("generator")
-        same_worlds = bool(state.get("env"))  # else they cannot be saved, or belong to a lost rank
-        if (
-            generator is None
-            or generator.shape != self.generator.get_state().shape
-            or not same_worlds
-        ):
-            seeds = np.random.SeedSequence((self._seed, self.completed_iterations))
-            self.generator.manual_seed(int(seeds.generate_state(1)[0]))
-            return
-        self.generator.set_state(generator.cpu())
-        self.env.load_state_dict(state["env"])
-        self.obs = {group: obs.to(self.env.device) for group, obs in state["obs"].items()}
-        self.actor_hidden, self.critic_hidden = (
-            tuple(hidden.to(self.env.device) for hidden in state.get(f"{network}_hidden", ()))
-            for network in ("actor", "critic")
-        )
-        self.episodes.load_state_dict(state["episodes"])
-        if self.intrinsic is not None:
-            self.intrinsic.load_state_dict(state["intrinsic"])
+        continuing.restore(self, state)
 
     def _run(
         self,

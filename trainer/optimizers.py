@@ -51,7 +51,11 @@ def require_fitting_state(optimizer: torch.optim.Optimizer, state: Mapping[str, 
             f"the saved optimizer is of {len(groups[0]['params'])} parameters, "
             f"these networks have {len(shapes)}"
         )
-    for index, moments in state["state"].items():
+    kept = state["state"]
+    for index, parameter in enumerate(ours["params"]):
+        if kept and index not in kept and parameter.requires_grad:
+            raise ValueError(f"the saved averages lack those of parameter {index}")
+    for index, moments in kept.items():
         for name, tensor in moments.items():
             if isinstance(tensor, torch.Tensor) and tensor.ndim and tensor.shape != shapes[index]:
                 raise ValueError(

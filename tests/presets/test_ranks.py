@@ -109,7 +109,9 @@ def test_a_rank_goes_on_with_its_own_worlds():
 @pytest.mark.parametrize("processes", [1, 3])
 def test_another_number_of_processes_goes_on_in_new_worlds_and_says_so(processes):
     for rank in range(processes):
-        assert "env" not in checkpoint.for_rank(STATE, rank, processes)
+        state = checkpoint.for_rank(STATE, rank, processes)
+        assert "env" not in state
+        assert state["worlds_before"] == "worlds of rank 0"
     (note,) = notes_on_state(wanted_ranks(processes, {}), STATE)
     assert "trained by 2 processes so far" in note
     assert "the worlds begin anew" in note
@@ -118,6 +120,7 @@ def test_another_number_of_processes_goes_on_in_new_worlds_and_says_so(processes
 def test_worlds_that_were_lost_with_their_rank_begin_anew_and_it_is_said():
     lost = {**STATE, "other_ranks": [None]}
     assert "env" not in checkpoint.for_rank(lost, 1, 2)
+    assert checkpoint.for_rank(lost, 1, 2)["worlds_before"] == "worlds of rank 0"
     assert checkpoint.for_rank(lost, 0, 2)["env"] == "worlds of rank 0"
     assert notes_on_state(wanted_ranks(2, {}), lost) == [
         "the worlds of rank 1 were lost and begin anew"
