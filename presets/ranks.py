@@ -151,7 +151,7 @@ def notes_on_state(ranks: Ranks, state: Mapping[str, Any]) -> list[str]:
     before, now = checkpoint.world_size(state), ranks.own.world_size
     if before != now:
         return [
-            f"the worlds begin anew, any curriculum with them; trained by {_processes(before)} so "
+            f"the worlds begin anew, as hard as rank 0's were; trained by {_processes(before)} so "
             f"far, from now on by {_processes(now)}: the learner goes on"
         ]
     others: Sequence[Any] = state.get("other_ranks", ())

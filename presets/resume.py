@@ -97,7 +97,7 @@ def resumed_session(
     before = str(found.state["device"])
     if before.partition(":")[0] != device.kind:
         notes.append(
-            f"the worlds begin anew on {device.name}, any curriculum with them; "
+            f"the worlds begin anew on {device.name}, as hard as they were; "
             f"trained on {before} so far: the learner goes on"
         )
     notes += notes_on(asked, device, ranks)

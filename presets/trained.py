@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,7 +98,7 @@ def rebuild(
 
     preset = quiet(trained.resolved.preset, num_envs, seed)
     env = build_env(preset, device, own_terms=trained.resolved.own_terms)
-    _recall_weights(env, trained.state)
+    _recall_tasks(env, trained.state)
     try:
         return env, load_policy(preset.trainer, env, trained.state, trained.checkpoint)
     except (CheckpointError, ValueError) as error:
@@ -106,11 +106,11 @@ def rebuild(
         raise PresetError([str(error)]) from None
 
 
-def _recall_weights(env: Env, state: dict[str, Any]) -> None:
-    """Take the reward weights that the curriculum had reached."""
-    saved = state.get("env", {}).get("rewards", {}).get("weights", {})
-    if isinstance(env.reward_terms, MutableMapping):  # live, unless the env's task is one class
-        env.reward_terms.update(saved)
+def _recall_tasks(env: Env, state: dict[str, Any]) -> None:
+    """Take the reward weights and command ranges that training had reached."""
+    saved, recall = state.get("env"), getattr(env, "recall_tasks", None)
+    if saved and recall is not None:  # not a task that is one class, nor another program's
+        recall(saved)
 
 
 def _run_around(path: Path) -> Path:

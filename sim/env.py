@@ -174,6 +174,15 @@ class ManagerBasedEnv(SteppedEnv):
         for name in ("actions", "commands", "rewards", "terminations"):
             getattr(self, name).load_state_dict(state[name])
 
+    def recall_tasks(self, state: Mapping[str, Any]) -> None:
+        """Take the reward weights and command ranges that were in force when a state was saved."""
+        self.rewards.weights.update(state.get("rewards", {}).get("weights", {}))
+        self.commands.load_ranges(state.get("commands", {}))
+
+    def _recall_difficulty(self, state: Mapping[str, Any]) -> None:
+        super()._recall_difficulty(state)
+        self.recall_tasks(state)
+
 
 def make_env(
     config: EnvConfig,

@@ -276,6 +276,24 @@ class SteppedEnv(ABC):
         # Generator states live on the host wherever the checkpoint was loaded to.
         self.generator.set_state(state["generator"].cpu())
 
+    def load_progress(self, state: Mapping[str, Any]) -> None:
+        """Begin all worlds anew, as hard as they were when a state was saved; ages stay.
+
+        Args:
+            state: As `state_dict` returned it, perhaps with another engine or in another process.
+        """
+        ages = self.episode_length.clone()
+        self.common_step_counter = state["common_step_counter"]
+        self._recall_difficulty(state)
+        self._restart(self.all_ids)
+        self.episode_length.copy_(ages)
+
+    def _recall_difficulty(self, state: Mapping[str, Any]) -> None:
+        """Take on what curricula had reached."""
+        levels = state["scene"].get("terrain")
+        if self.scene.terrain is not None and levels is not None:
+            self.scene.terrain.load_state_dict(levels)
+
     def close(self) -> None:
         """Give back threads and device memory."""
         self.scene.close()

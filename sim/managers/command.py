@@ -180,13 +180,28 @@ class CommandManager:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """State of every term, by name."""
-        return {name: term.state_dict() for name, term in self.terms.items()}
+        """State of every term, by name, with the ranges in force."""
+        return {
+            name: {
+                **term.state_dict(),
+                "ranges": {part: list(limits) for part, limits in self.ranges[name].items()},
+            }
+            for name, term in self.terms.items()
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state_dict`."""
         for name, term in self.terms.items():
             term.load_state_dict(state[name])
+        self.load_ranges(state)
+
+    def load_ranges(self, state: Mapping[str, Any]) -> None:
+        """Draw from the ranges that were in force when `state_dict` was called."""
+        for name, ranges in self.ranges.items():
+            saved = state.get(name, {}).get("ranges", {})  # an older state has none
+            for part, (low, high) in saved.items():
+                if ranges.get(part, (low, high)) != (low, high):
+                    self.set_range(name, part, (low, high))
 
 
 def _ranges(command: functools.partial[Any]) -> dict[str, tuple[float, float]]:

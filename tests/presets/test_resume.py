@@ -204,13 +204,37 @@ def test_a_run_of_a_gpu_goes_on_on_the_cpu_with_new_worlds_and_says_so():
     state["env"]["scene"] = gpu
     checkpoint.save(path, state)
     session = go_on()
-    assert "the worlds begin anew on cpu, any curriculum with them; " in session._notes[0]
+    assert "the worlds begin anew on cpu, as hard as they were; " in session._notes[0]
     finish(session)
     end = checkpoint.load(RUN / "checkpoints/model_6.pt")
     steps = [int(s["optimizer"]["state"][0]["step"]) for s in (state, end)]
     assert steps == [4 * 20, 6 * 20]
     assert end["device"] == "cpu"
     assert [row.iteration for row in session.run_dir.read_metrics()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_staged_curriculum_goes_on_where_worlds_of_another_device_begin_anew():
+    train("staged", "run", iterations=3)
+    path = Path("run/checkpoints/model_3.pt")
+    state = checkpoint.load(path)
+    state |= {"device": "cuda:1", "generator": torch.zeros(16, dtype=torch.uint8)}
+    state["env"]["scene"] = {"physics": {"state": {"qpos": torch.zeros(8, 2)}, "fields": {}}}
+    checkpoint.save(path, state)
+    session = go_on("run", "staged", iterations=4)
+    weights = []
+    build = session._build_env
+
+    def watched():
+        env = build()
+        step = env.step
+        env.step = lambda actions: weights.append(env.reward_terms["alive"]) or step(actions)
+        return env
+
+    session._build_env = watched
+    finish(session)
+    assert weights[0] == 5.0
+    end = checkpoint.load(Path("run/checkpoints/model_4.pt"))
+    assert end["env"]["common_step_counter"] == 32
 
 
 def test_a_run_that_is_done_says_how_to_train_on():

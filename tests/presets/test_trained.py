@@ -92,12 +92,14 @@ def test_nothing_happens_in_quiet_worlds_but_what_the_policy_does():
     assert torch.equal(env.observe()["policy"], env.observe()["policy"])
 
 
-def test_reward_weights_are_those_that_the_curriculum_had_reached():
+def test_weights_and_ranges_are_those_that_training_had_reached():
     run = untrained_run(Path("run"), "franka_reach")
     trained = find_trained(str(run))
     trained.state["env"]["rewards"]["weights"]["action_rate"] = -0.005
+    trained.state["env"]["commands"]["ee_pose"]["ranges"]["pos_x"] = [0.4, 0.41]
     env, _ = rebuild(trained, CPU, num_envs=2)
     assert env.reward_terms["action_rate"] == -0.005
+    assert env.command_ranges["ee_pose"]["pos_x"] == (0.4, 0.41)
     assert not env.curriculum.terms
 
 

@@ -5,6 +5,7 @@ import torch
 
 from sim.env import make_env
 from tests.sim.builders import preset_config, preset_env
+from tests.sim.test_pose import rough_env
 from trainer.env import AdjustableEnv
 
 LIN_VEL_X = "commands.base_velocity.lin_vel_x"
@@ -113,3 +114,40 @@ def test_a_command_term_that_reads_its_ranges_once_refuses():
             env.adjust(LIN_VEL_X, (0.0, 1.0))
     finally:
         type(env.commands.terms["base_velocity"]).takes_ranges = True
+
+
+def test_a_state_brings_the_ranges_along_and_an_older_one_need_not():
+    env, again = preset_env("go2_flat"), preset_env("go2_flat")
+    env.adjust(LIN_VEL_X, (2.0, 2.5))
+    state = env.state_dict()
+    again.load_state_dict(state)
+    assert again.command_ranges["base_velocity"]["lin_vel_x"] == (2.0, 2.5)
+    for one in (env, again):
+        one.commands.reset(one.all_ids)
+    assert torch.equal(env.commands.value("base_velocity"), again.commands.value("base_velocity"))
+    del state["commands"]["base_velocity"]["ranges"]
+    older = preset_env("go2_flat")
+    before = older.command_ranges["base_velocity"]
+    older.load_state_dict(state)
+    assert older.command_ranges["base_velocity"] == before
+
+
+def test_new_worlds_take_on_what_curricula_had_reached_and_nothing_else():
+    env, again = rough_env(), rough_env()
+    env.adjust(LIN_VEL_X, (2.0, 2.5))
+    env.adjust("rewards.lin_vel_z_l2.weight", -7.0)
+    env.common_step_counter = 1500
+    terrain = env.scene.terrain
+    terrain.move(env.all_ids, terrain.num_levels - 1 - terrain.levels)
+    state = env.state_dict()
+    state["scene"] = {"terrain": state["scene"]["terrain"], "physics": "of another engine"}
+    again.episode_length += 7
+    again.load_progress(state)
+    assert again.common_step_counter == 1500
+    assert again.reward_terms["lin_vel_z_l2"] == -7.0
+    assert again.command_ranges["base_velocity"]["lin_vel_x"] == (2.0, 2.5)
+    assert bool((again.commands.value("base_velocity")[:, 0].abs() <= 2.5).all())
+    assert torch.equal(again.scene.terrain.levels, terrain.levels)
+    away = again.scene.robot.root_pos_w[:, :2] - terrain.env_origins[:, :2]
+    assert bool((away.abs() < 1.0).all())
+    assert again.episode_length.tolist() == [7] * again.num_envs
