@@ -1,12 +1,14 @@
 """Who trains: by the command line, by torchrun's variables, and by what a checkpoint holds."""
 
 import pytest
+import torch
 
 from presets.build import resolve_device
 from presets.loader import load
 from presets.problems import PresetError
 from presets.ranks import Ranks, joining, notes_on_ranks, notes_on_state, wanted_ranks
 from trainer import checkpoint
+from trainer.distributed import ProcessGroup
 from trainer.ranks import Rank, rank_seed, threads_for
 
 TORCHRUN = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
@@ -79,6 +81,25 @@ def test_threads_are_a_share_of_the_cores_unless_a_person_chose(monkeypatch):
     assert threads_for(Rank(0, 2, 0, 2), {}) == 8
     assert threads_for(Rank(0, 2, 0, 2), {"OMP_NUM_THREADS": "3"}) == 3
     assert threads_for(Rank(0, 32, 0, 32), {}) == 1
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(None, 8), ("3", 3)])
+def test_a_rank_takes_its_share_of_16_cores_or_what_a_person_chose_and_says_so(
+    monkeypatch, chosen, threads
+):
+    monkeypatch.setattr("trainer.ranks.usable_cores", lambda: 16)
+    if chosen is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+    before = torch.get_num_threads()
+    try:
+        ProcessGroup(Rank(0, 2, 0, 2), torch.device("cpu"), None, None)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    notes = notes_on_ranks(wanted_ranks(2, {}), load("cartpole").preset, "cpu")
+    assert f"torch takes {threads} threads a process (OMP_NUM_THREADS)" in notes[-1]
 
 
 def test_seeds_differ_between_ranks_and_rank_0_has_the_runs_own():
