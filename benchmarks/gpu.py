@@ -3,38 +3,34 @@
 Every measurement has a process of its own, so that memory is its own too. Training runs as
 `ppo-tui run` does, for some iterations, of which the first are left out. The envs alone are stepped
 with random actions, which is what they can be compared by: mjlab has no Go2, its nearest tasks are
-those of the Go1, a robot of the same build.
+those of the Go1, a robot of the same build. mjlab is pinned to another MuJoCo than ours, so it may
+live in an environment of its own, named by `MJLAB_PYTHON`.
 """
 
 import argparse
-import importlib.util
+import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.mjlab_speed import memory, step_rate
 from presets.build import build_env, new_session, resolve_device
 from presets.loader import load
 from presets.problems import PresetError
 
 PRESETS = ("go2_flat", "go2_rough")
+MJLAB_PYTHON = os.environ.get("MJLAB_PYTHON") or (sys.executable if find_spec("mjlab") else None)
 MJLAB_TASKS = ("Mjlab-Velocity-Flat-Unitree-Go1", "Mjlab-Velocity-Rough-Unitree-Go1")
 WARM_UP = 5
 """Iterations, and times 24 env steps, that are not measured."""
-
-
-def memory(device):
-    """GB of the GPU's memory in use, by whichever library; None on the CPU."""
-    import torch
-
-    if not device.startswith("cuda"):
-        return None
-    free, total = torch.cuda.mem_get_info(device)
-    return (total - free) / 1e9
 
 
 def train(preset, device, num_envs, iterations):
@@ -81,38 +77,32 @@ def step_preset(preset, device, num_envs, steps):
 
 
 def step_mjlab(task, device, num_envs, steps):
-    """Env steps/s and memory of an mjlab task under random actions."""
-    import mjlab.tasks  # noqa: F401 - registers the tasks
-    from mjlab.envs import ManagerBasedRlEnv
-    from mjlab.tasks.registry import load_env_cfg
-
-    config = load_env_cfg(task)
-    config.scene.num_envs = num_envs
-    env = ManagerBasedRlEnv(cfg=config, device=device)
-    env.reset()
-    return step_rate(env.step, num_envs, env.action_manager.total_action_dim, device, steps)
+    """The same of an mjlab task, by the Python that has mjlab."""
+    command = [MJLAB_PYTHON, "-m", "benchmarks.mjlab_speed", task, device, num_envs, steps]
+    out = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(out.stdout.splitlines()[-1])
 
 
-def step_rate(step, num_envs, num_actions, device, steps):
-    """Env steps/s of `step`, after some that do not count, and the memory then in use."""
+def name_of(device):
+    """What is measured. Asked apart, since whoever asks a GPU takes some of its memory."""
     import torch
 
-    def run(count):
-        for _ in range(count):
-            step(torch.randn(num_envs, num_actions, device=device))
-        if device.startswith("cuda"):
-            torch.cuda.synchronize(device)
-
-    run(24 * WARM_UP)
-    started = time.perf_counter()
-    run(steps)
-    return num_envs * steps / (time.perf_counter() - started), memory(device)
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU"
 
 
 def apart(function, *arguments):
     """Call it in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
+
+
+def measured(function, name, *arguments):
+    """Call it apart; what fails is told, and is None: the other measurements go on."""
+    try:
+        return apart(function, name, *arguments)
+    except Exception as error:  # out of memory, another version of mjlab, a process that died
+        print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr)
+        return None
 
 
 def table(title, header, rows):
@@ -144,20 +134,19 @@ def main():
 
     failed = 0
     if not options.skip_tests:
-        failed = subprocess.run([sys.executable, "-m", "pytest", "-m", "gpu"]).returncode
-    import torch
-
-    name = torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
+        command = [sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0"]
+        failed = subprocess.run(command).returncode
+    name = apart(name_of, device)
     worlds, steps = options.num_envs, 24 * options.iterations
-    print(
-        f"\n{name}, torch {torch.__version__}, {worlds:,} worlds, {options.iterations} iterations"
-    )
+    print(f"\n{name}, torch {version('torch')}, {worlds:,} worlds, {options.iterations} iterations")
 
     rows = []
     for preset in PRESETS:
-        fps, collecting, learning, used, ready = apart(
-            train, preset, device, worlds, options.iterations
-        )
+        found = measured(train, preset, device, worlds, options.iterations)
+        if found is None:
+            failed = failed or 1
+            continue
+        fps, collecting, learning, used, ready = found
         split = collecting / (collecting + learning)
         rows.append(
             (
@@ -179,12 +168,17 @@ def main():
     )
     table("Training, medians of an iteration", header, rows)
 
-    rows = [(p, *apart(step_preset, p, device, worlds, steps)) for p in PRESETS]
-    if importlib.util.find_spec("mjlab") is not None:
-        rows += [(t, *apart(step_mjlab, t, device, worlds, steps)) for t in MJLAB_TASKS]
+    rates = {p: measured(step_preset, p, device, worlds, steps) for p in PRESETS}
+    if MJLAB_PYTHON is not None:
+        rates |= {t: measured(step_mjlab, t, device, worlds, steps) for t in MJLAB_TASKS}
     else:
-        print("\nmjlab is not installed: no comparison (pip install mjlab).")
-    rows = [(task, f"{rate:,.0f}", gigabytes(used)) for task, rate, used in rows]
+        print(
+            "\nmjlab is not installed, and MJLAB_PYTHON names no Python that has it: no comparison."
+        )
+    if None in rates.values():
+        failed = failed or 1
+    found = {task: rate for task, rate in rates.items() if rate is not None}
+    rows = [(task, f"{rate:,.0f}", gigabytes(used)) for task, (rate, used) in found.items()]
     table("Envs alone, random actions", ("task", "env steps/s", "memory"), rows)
     return failed
 
