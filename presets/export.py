@@ -11,6 +11,9 @@ from presets.build import Device
 from presets.extras import require
 from presets.problems import PresetError
 from presets.trained import Trained, rebuild
+from trainer import checkpoint
+from trainer.checkpoint import CheckpointError
+from trainer.contents import LEARNER
 from trainer.whole import folder_made
 
 if TYPE_CHECKING:
@@ -67,17 +70,20 @@ def export_rsl_rl(trained: Trained, output: Path | None = None) -> Path:
     """Write a run's checkpoint as RSL-RL reads it; returns where.
 
     Raises:
-        PresetError: the file cannot be written.
+        PresetError: the file cannot be written, or the checkpoint lacks a part of it.
     """
     from trainer import rsl_rl
 
     path = output or default_output(trained, "rsl_rl")
     _refuse_what_is_no_file(path)
     try:
+        checkpoint.require(trained.checkpoint, trained.state, LEARNER)
         with folder_made(path.parent):
             rsl_rl.write(path, trained.state)
     except OSError as error:
         raise PresetError([f"{path}: cannot be written: {error.strerror or error}"]) from None
+    except CheckpointError as error:
+        raise PresetError([str(error)]) from None
     return path
 
 

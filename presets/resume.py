@@ -17,6 +17,7 @@ from presets.runs import LATEST, find_run, runs
 from presets.toml import format_key, format_value
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
+from trainer.contents import LEARNER, worlds_lacking
 from trainer.rundir import RUNS, RunDir, RunDirError, writer
 from trainer.session import Session
 from trainer.threads import let_torch_threads_sleep
@@ -94,12 +95,20 @@ def resumed_session(
     notes = [*found.passed_over, *notes_on_state(ranks, found.state)]
     if asked.preset.env.adapter is not None:
         notes.append(f"worlds of {asked.preset.env.adapter} cannot be saved: they begin anew")
-    before = str(found.state["device"])
+    state = checkpoint.for_rank(found.state, 0, ranks.own.world_size)
+    before = found.state.get("device", device.name)
     if before.partition(":")[0] != device.kind:
         notes.append(
             f"the worlds begin anew on {device.name}, as hard as they were; "
             f"trained on {before} so far: the learner goes on"
         )
+    elif checkpoint.WORLDS_BEFORE not in state and (lacks := worlds_lacking(state, config)):
+        how_hard = "" if "env" in lacks else ", as hard as they were"
+        notes.append(
+            f"the worlds begin anew{how_hard}; {found.checkpoint.name} holds no "
+            f"{', '.join(lacks)}: the learner goes on"
+        )
+        state = checkpoint.with_new_worlds(state)
     notes += notes_on(asked, device, ranks)
     try:
         run_dir = RunDir.reopen(found.folder, to_toml(asked.preset), done)
@@ -112,7 +121,7 @@ def resumed_session(
         run_dir,
         device.name,
         tuple(notes),
-        resume=checkpoint.for_rank(found.state, 0, ranks.own.world_size),
+        resume=state,
         join=joining(ranks, asked.preset, device.name, asked.own_terms, run_dir.log, found.state),
         num_envs=asked.preset.env.num_envs,
     )
@@ -147,7 +156,7 @@ def _newest_run(preset: str) -> Found:
 def _newest_checkpoint(folder: Path) -> checkpoint.Newest:
     let_torch_threads_sleep()
     try:
-        return checkpoint.newest_readable(folder / "checkpoints")
+        return checkpoint.newest_readable(folder / "checkpoints", LEARNER)
     except CheckpointError as error:
         raise PresetError([str(error)]) from None
 

@@ -13,6 +13,7 @@ from presets.runs import LATEST, find_run, runs
 from presets.schema import Preset
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
+from trainer.contents import POLICY
 from trainer.rundir import RUNS
 from trainer.threads import let_torch_threads_sleep
 
@@ -94,12 +95,14 @@ def rebuild(
     Raises:
         PresetError: the checkpoint's policy does not fit the run's settings.
     """
+    from trainer.continuing import named
     from trainer.inference import load_policy
 
     preset = quiet(trained.resolved.preset, num_envs, seed)
     env = build_env(preset, device, own_terms=trained.resolved.own_terms)
-    _recall_tasks(env, trained.state)
     try:
+        with named("env"):
+            _recall_tasks(env, trained.state)
         return env, load_policy(preset.trainer, env, trained.state, trained.checkpoint)
     except (CheckpointError, ValueError) as error:
         env.close()
@@ -148,7 +151,7 @@ def _newest(name: str) -> tuple[Path, checkpoint.Newest]:
 
 def _newest_in(folder: Path) -> checkpoint.Newest:
     try:
-        return checkpoint.newest_readable(folder / "checkpoints")
+        return checkpoint.newest_readable(folder / "checkpoints", POLICY)
     except CheckpointError as error:
         raise PresetError([str(error)]) from None
 
@@ -159,6 +162,8 @@ def _nothing_in(folder: Path, found: checkpoint.Newest) -> str:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return checkpoint.load(path)
+        state = checkpoint.load(path)
+        checkpoint.require(path, state, POLICY)
+        return state
     except CheckpointError as error:
         raise PresetError([str(error)]) from None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trainer.contents import lacking, wrong_kinds
 from trainer.whole import written_whole
 
 SCHEMA_VERSION = 1
@@ -22,6 +23,9 @@ OWN_STATE = ("generator", "env", "obs", "actor_hidden", "critic_hidden", "episod
 
 WORLDS_BEFORE = "worlds_before"
 """Rank 0's worlds, for a rank whose own part is missing: how hard they were."""
+
+_RSL_RL = {"model_state_dict", "actor_state_dict"}
+"""Parts by which a checkpoint of RSL-RL's is known."""
 
 _NAME = re.compile(r"model_(\d+)\.pt")
 
@@ -86,7 +90,8 @@ def load(path: Path) -> dict[str, Any]:
     """Read a checkpoint onto the CPU.
 
     Raises:
-        CheckpointError: it is missing, cut short or not a checkpoint.
+        CheckpointError: it is missing, cut short or not a checkpoint, or a part of it is of
+            another kind than it must be.
         SchemaError: it is of another schema.
     """
     import torch
@@ -100,14 +105,29 @@ def load(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: not readable as a checkpoint: {reason}") from error
     version = state.get("schema_version") if isinstance(state, dict) else None
     if not isinstance(version, int):
-        raise CheckpointError(f"{path}: not readable as a checkpoint: it names no schema")
+        reason = "it names no schema"
+        if isinstance(state, dict) and _RSL_RL.intersection(state):
+            reason = "it is one of RSL-RL's, which has to be imported"
+        raise CheckpointError(f"{path}: not readable as a checkpoint: {reason}")
     if version != SCHEMA_VERSION:
         age = "a newer" if version > SCHEMA_VERSION else "an older"
         raise SchemaError(
             f"{path}: made by {age} version of this program, with checkpoint schema {version}; "
             f"this one reads schema {SCHEMA_VERSION}"
         )
+    if problems := wrong_kinds(state):
+        raise CheckpointError(f"{path}: not readable as a checkpoint: {'; '.join(problems)}")
     return dict(state)
+
+
+def require(path: Path, state: Mapping[str, Any], needed: Collection[str]) -> None:
+    """Refuse a checkpoint that lacks a part.
+
+    Raises:
+        CheckpointError: it does; says which.
+    """
+    if missing := lacking(state, needed):
+        raise CheckpointError(f"{path}: lacks {', '.join(missing)}")
 
 
 def world_size(state: Mapping[str, Any]) -> int:
@@ -122,13 +142,23 @@ def for_rank(state: Mapping[str, Any], rank: int, world_size_now: int) -> dict[s
     rank was lost before it could be saved, a rank goes on with the learner in new worlds, which are
     as hard as rank 0's were.
     """
-    shared = {key: value for key, value in state.items() if key not in (*OWN_STATE, "other_ranks")}
     if world_size(state) == world_size_now:
         if rank == 0:
             return {key: value for key, value in state.items() if key != "other_ranks"}
-        if own := state["other_ranks"][rank - 1]:
-            return shared | dict(own)
-    return shared | {WORLDS_BEFORE: state.get("env", {})}
+        others = state.get("other_ranks", [])
+        if rank <= len(others) and (own := others[rank - 1]):
+            return _shared(state) | dict(own)
+    return with_new_worlds(state)
+
+
+def with_new_worlds(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state from which only the learner goes on, in new worlds, as hard as rank 0's were."""
+    return _shared(state) | {WORLDS_BEFORE: state.get("env", {})}
+
+
+def _shared(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts that all ranks have in common."""
+    return {key: value for key, value in state.items() if key not in (*OWN_STATE, "other_ranks")}
 
 
 def saved(folder: Path) -> list[Path]:
@@ -142,8 +172,12 @@ def saved_iterations(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-def newest_readable(folder: Path) -> Newest:
+def newest_readable(folder: Path, needed: Collection[str] = ()) -> Newest:
     """Read the newest checkpoint of a folder that is whole.
+
+    Args:
+        folder: of checkpoints.
+        needed: parts that it must hold.
 
     Raises:
         SchemaError: the newest whole one is of another schema. An older one is not taken instead:
@@ -152,7 +186,9 @@ def newest_readable(folder: Path) -> Newest:
     unreadable: list[str] = []
     for path in reversed(saved(folder)):
         try:
-            return Newest(path, load(path), tuple(unreadable))
+            state = load(path)
+            require(path, state, needed)
+            return Newest(path, state, tuple(unreadable))
         except SchemaError:
             raise
         except CheckpointError as error:

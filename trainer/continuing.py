@@ -63,22 +63,22 @@ def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
     trainer.generator.manual_seed(int(seeds.generate_state(1)[0]))
     before = state.get("env") or state.get(WORLDS_BEFORE)
     if before and isinstance(trainer.env, ProgressiveEnv):
-        with _named("env"):
+        with named("env"):
             trainer.env.load_progress(before)
         trainer.obs = trainer.env.observe()
 
 
 def _restore_learner(trainer: Trainer, state: Mapping[str, Any]) -> None:
-    with _named("edits"):
+    with named("edits"):
         trainer.live.load_state_dict(state.get("edits", ()))
-    with _named("actor"):
+    with named("actor"):
         trainer.actor.load_state_dict(state["actor"])
-    with _named("critic"):
+    with named("critic"):
         trainer.critic.load_state_dict(state["critic"])
-    with _named("optimizer"):
+    with named("optimizer"):
         trainer.learner.load_state_dict(state["optimizer"])
     if trainer.rnd is not None and "rnd" in state:  # an import may have none
-        with _named("rnd"):
+        with named("rnd"):
             trainer.rnd.load_training_state(state["rnd"])
     trainer.completed_iterations = state["completed_iterations"]
     trainer.env_steps = state.get(
@@ -89,7 +89,7 @@ def _restore_learner(trainer: Trainer, state: Mapping[str, Any]) -> None:
 
 def _has_these_worlds(trainer: Trainer, state: Mapping[str, Any]) -> bool:
     """Whether worlds and noise can go on: not those of a lost rank or another kind of device."""
-    with _named("generator"):
+    with named("generator"):
         generator = state.get("generator")
         return (
             bool(state.get("env"))  # empty where worlds cannot be saved
@@ -99,24 +99,24 @@ def _has_these_worlds(trainer: Trainer, state: Mapping[str, Any]) -> bool:
 
 
 def _restore_worlds(trainer: Trainer, state: Mapping[str, Any]) -> None:
-    with _named("generator"):
+    with named("generator"):
         trainer.generator.set_state(state["generator"].cpu())
-    with _named("env"):
+    with named("env"):
         trainer.env.load_state_dict(state["env"])
     device = trainer.env.device
-    with _named("obs"):
+    with named("obs"):
         assert trainer.obs is not None
         _require_shapes(state["obs"], trainer.obs)
         trainer.obs = {group: obs.to(device) for group, obs in state["obs"].items()}
     for name in ("actor_hidden", "critic_hidden"):
-        with _named(name):
+        with named(name):
             saved: Sequence[Tensor] = state.get(name, ())
             _require_shapes(dict(enumerate(saved)), dict(enumerate(getattr(trainer, name))))
             setattr(trainer, name, tuple(hidden.to(device) for hidden in saved))
-    with _named("episodes"):
+    with named("episodes"):
         trainer.episodes.load_state_dict(state["episodes"])
     if trainer.intrinsic is not None:
-        with _named("intrinsic"):
+        with named("intrinsic"):
             trainer.intrinsic.load_state_dict(state["intrinsic"])
 
 
@@ -129,7 +129,7 @@ def _require_shapes(saved: Mapping[Any, Tensor], ours: Mapping[Any, Tensor]) -> 
 
 
 @contextmanager
-def _named(part: str) -> Iterator[None]:
+def named(part: str) -> Iterator[None]:
     """Say which part of a state it is that is missing or does not fit.
 
     Raises:

@@ -106,7 +106,7 @@ class Session:
         self._checker: InvariantChecker | None = None
 
         iteration = resume["completed_iterations"] if resume is not None else 0
-        elapsed = resume["elapsed"] if resume is not None else 0.0
+        elapsed = resume.get("elapsed", 0.0) if resume is not None else 0.0
         first = Snapshot(completed_iterations=iteration, elapsed=elapsed)
         self._board = Board(run_dir, preset, config.num_iterations, first)
         self._record = self._board.record
