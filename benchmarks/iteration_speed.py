@@ -6,7 +6,11 @@ Both sides train one preset, each in worlds of its own with the same seed and th
 numbers: collection and update, with the bookkeeping that each does for its logs (RSL-RL's runner
 writes none to disk here; ours publishes to no screen). They take turns in one process, a few
 iterations each, so that noise of a shared machine meets both; the ratio is the median over the
-rounds of ours / theirs.
+rounds of ours / theirs, with the range of the middle half of them.
+
+How torch's idle threads wait matters to RSL-RL, whose physics and update both use all cores; to us
+it hardly does. Set it by OMP_WAIT_POLICY (unset, as torch does: they spin; PASSIVE: they sleep, as
+`ppo-tui run` has it), GOMP_SPINCOUNT=30000 (they spin for a moment) or OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -120,14 +124,15 @@ def main() -> None:
             side()
             if round_:  # the first round warms up
                 record.append((time.perf_counter() - started) / args.iterations)
-    ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
+    ratios = [a / b for a, b in zip(*times, strict=True)]
+    low, ratio, high = statistics.quantiles(ratios, n=4)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {os.cpu_count()} cores")
-    print("| preset | worlds | ours [s] | RSL-RL [s] | ratio |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| preset | worlds | ours [s] | RSL-RL [s] | ratio | middle half |")
+    print("| --- | --- | --- | --- | --- | --- |")
     medians = [statistics.median(record) for record in times]
     print(
         f"| {args.preset} | {preset.env.num_envs} | {medians[0]:.3f} | {medians[1]:.3f} "
-        f"| {ratio:.2f} |"
+        f"| {ratio:.2f} | {low:.2f}-{high:.2f} |"
     )
 
 

@@ -128,15 +128,17 @@ def measure(case: Case, rounds: int) -> None:
     learners = [(each, each.optimizer.state_dict()) for each in (learner, reference)]
     generator = torch.Generator().manual_seed(0)
     updates = config.num_learning_epochs * config.num_mini_batches
+    mini_batch = rollout.num_samples // config.num_mini_batches
 
     def ours() -> None:
-        mini_batches = sample(rollout, config.num_mini_batches, generator)
-        for _ in range(config.num_learning_epochs):
-            for batch in mini_batches:
-                learner.optimize(batch)
+        with learner.threads.at(mini_batch * learner.num_weights):  # as in `Trainer.iterate`
+            mini_batches = sample(rollout, config.num_mini_batches, generator)
+            for _ in range(config.num_learning_epochs):
+                for batch in mini_batches:
+                    learner.optimize(batch)
 
     def floor() -> None:
-        bare_products(case, updates, rollout.num_samples // config.num_mini_batches)
+        bare_products(case, updates, mini_batch)
 
     sides = (ours, reference.update, floor)
     times: list[list[float]] = [[], [], []]

@@ -37,10 +37,11 @@ def use_one_torch_thread() -> None:
 
 
 class TorchThreads:
-    """Shares out torch's threads: to each piece of work as many as it keeps busy.
+    """Shares out torch's threads: half of them to the caller, half to what is beside it.
 
     A layer of a small network is over before several threads have divided it among them, and at
-    every layer they wait for each other. Two networks with a thread each wait once.
+    every layer they wait for each other. Two networks with a thread each wait once. And of its half
+    each gets no more than its work keeps busy.
 
     Args:
         device: what computes; a GPU needs one thread.
@@ -49,16 +50,16 @@ class TorchThreads:
     def __init__(self, device: torch.device) -> None:
         import torch
 
-        self._total = torch.get_num_threads() if device.type == "cpu" else 1
+        self._half = torch.get_num_threads() // 2 if device.type == "cpu" else 0
 
     @contextmanager
     def at(self, work: int) -> Iterator[None]:
-        """Let the calling thread compute with the threads for this work, itself at least.
+        """Let the calling thread compute with the threads for this work, one at least.
 
         Args:
             work: multiply-adds of a forward pass.
         """
-        with _torch_threads(max(1, min(self._total, work // MIN_THREAD_WORK))):
+        with _torch_threads(max(1, self._threads_for(work))):
             yield
 
     def side_by_side(
@@ -73,7 +74,7 @@ class TorchThreads:
         """
         import torch
 
-        threads = min(self._total // 2, work // MIN_THREAD_WORK)
+        threads = self._threads_for(work)
         if threads == 0:
             with _torch_threads(1):
                 return first(), second()
@@ -84,6 +85,9 @@ class TorchThreads:
             finally:
                 other.exception()  # waits: an error must find all at rest
         return result, other.result()
+
+    def _threads_for(self, work: int) -> int:
+        return min(self._half, work // MIN_THREAD_WORK)
 
 
 def _compute(function: Callable[[], Second], threads: int, with_grad: bool) -> Second:
