@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ def format_value(value: object) -> str:
             return _string(value)
         case int() | float():
             return repr(value)
+        case dt.date() | dt.time():  # a date with a time is a date, too
+            return value.isoformat()
         case Mapping():
             pairs = (f"{format_key((key,))} = {format_value(v)}" for key, v in value.items())
             return "{ " + ", ".join(pairs) + " }" if value else "{}"

@@ -115,7 +115,9 @@ class RunDir:
         except NotADirectoryError:
             raise RunDirError(f"--run-dir {path}: a file is in the way") from None
         except FileExistsError:
-            raise RunDirError(f"--run-dir {path}: is a file, not a folder") from None
+            raise RunDirError(
+                f"--run-dir {path}: is a file, or a broken link is in the way"
+            ) from None
         except OSError as error:
             raise RunDirError(f"--run-dir {path}: cannot be written: {error.strerror}") from None
         return run_dir
@@ -231,6 +233,8 @@ def default_path(preset: str, name: str, now: dt.datetime | None = None) -> Path
         try:
             path.mkdir(parents=True)
         except FileExistsError:
+            if not os.path.lexists(path):  # what is in the way lies above it, such as a broken link
+                return path
             path, number = base.with_name(f"{base.name}_{number}"), number + 1
         except OSError:
             return path

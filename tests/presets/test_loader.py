@@ -230,6 +230,7 @@ def test_a_listing_survives_a_broken_file():
         ("trainer.num_iterations=2.5", "must be a whole number"),
         ("trainer.num_iterations=true", "must be a whole number"),
         ('trainer.num_iterations="7"', "must be a whole number"),
+        ("trainer.num_iterations=2026-01-01", "must be a whole number"),
         ("trainer.use_clipped_value_loss=1", "must be true or false"),
         ("trainer.actor=5", "must be a table"),
         ("trainer.actor.hidden_dims=5", "must be a list"),

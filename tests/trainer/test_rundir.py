@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,19 @@ def test_the_default_path_has_the_time_and_never_an_existing_run(tmp_path, monke
     assert first.is_dir()
     assert default_path("go2_flat", "try", now).name == "2026-11-29_21-01-33_try_2"
     assert default_path("go2_flat", "", now).name == "2026-11-29_21-01-33"
+
+
+@pytest.mark.parametrize("link", ["runs", "runs/go2_flat"])
+def test_a_link_that_leads_nowhere_is_refused_and_not_tried_for_ever(tmp_path, monkeypatch, link):
+    monkeypatch.chdir(tmp_path)
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to("nowhere")
+    path = default_path("go2_flat", "")
+    with pytest.raises(
+        RunDirError, match=f"--run-dir {path}: is a file, or a broken link is in the way"
+    ):
+        RunDir.create(path, "")
+    assert not Path("nowhere").exists()
 
 
 def test_a_reopened_run_drops_later_rows_half_lines_and_stray_files(tmp_path):

@@ -120,6 +120,23 @@ def test_bad_input_is_refused_in_a_few_lines_and_leaves_nothing_on_disk(args, sa
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["run", "ti\x1b[2Jny"],
+        ["run", "tiny", "--device", "\x1b[2J"],
+        ["run", "tiny", "--set", "trainer.\x1b[2J"],
+        ["run", "tiny", "--resume", "\x1b[2J"],
+        ["run", "tiny", "--name", "\x1b[2J"],
+    ],
+)
+def test_a_terminal_obeys_nothing_of_what_was_typed(args):
+    result = call(*args)
+    assert result.exit_code == 2
+    assert "\\x1b[2J" in result.stderr
+    assert "\x1b" not in result.stderr
+
+
 def test_a_run_dir_that_holds_another_run_is_refused_untouched():
     Path("taken").mkdir()
     Path("taken/config.toml").write_text("precious")
@@ -149,6 +166,13 @@ def test_presets_are_listed_with_what_they_train():
     ours = {path.stem for path in (ROOT / "presets").glob("*.toml")}
     assert [line.split()[0] for line in lines] == sorted({"tiny", *ours})
     assert lines[-1].split(maxsplit=1)[1] == "A pole on a cart, for tests  (presets/tiny.toml)"
+
+
+def test_a_description_of_two_lines_and_an_escape_sequence_stays_in_its_line():
+    write(Path(), odd='extends = "tiny"\ndescription = "one\\u001b[2J\\ntwo"')
+    result = call("presets")
+    assert "one [2J two  (presets/odd.toml)" in result.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_show_prints_a_preset_with_origins_that_is_a_preset_itself():
@@ -220,7 +244,7 @@ def test_a_piped_run_prints_plain_lines_and_can_be_repeated_bit_for_bit():
     assert [line.split()[1] for line in lines if line.startswith("it ")] == [
         f"{i}/4" for i in (1, 2, 3, 4)
     ]
-    assert any("no GPU (no NVIDIA driver): tiny runs on the CPU, 16 worlds" in s for s in lines)
+    assert any("no GPU (no NVIDIA driver): 16 worlds; tiny runs on the CPU" in s for s in lines)
     (drawn,) = re.findall(r"seed (\d+) was drawn", first.stdout.decode())
     config = tomllib.loads(Path("first/config.toml").read_text())
     assert config["trainer"]["seed"] == int(drawn)

@@ -12,6 +12,7 @@ from tui.commands.options import (
     Terms,
 )
 from tui.commands.refusing import refusing_bad_input
+from tui.draw.spans import clean
 
 
 def presets() -> None:
@@ -23,7 +24,7 @@ def presets() -> None:
     width = max(len(file.name) for file in found)
     for file in found:
         where = "" if file.is_ours else f"  ({file.label})"
-        print(f"{file.name:<{width}}  {describe(file)}{where}".rstrip())
+        print(f"{file.name:<{width}}  {clean(describe(file))}{where}".rstrip())
 
 
 def show(

@@ -29,5 +29,12 @@ def refusing_bad_input() -> Iterator[None]:
 def refuse(messages: list[str], code: int = BAD_INPUT) -> NoReturn:
     """Say what is wrong and leave, with code 2 unless told otherwise."""
     for message in messages:
-        print(message, file=sys.stderr)
+        print(_harmless(message), file=sys.stderr)
     raise typer.Exit(code)
+
+
+def _harmless(text: str) -> str:
+    """Write out what a terminal would obey: what is typed, or read from a file, may hold it."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
