@@ -7,8 +7,8 @@ import time
 
 from tests.pty.conftest import iterations
 
-ALLOWED = 8_000
-"""Bytes a second at 80x24: the budget is 5,760, with room for a frame at either end."""
+ALLOWED = 5_000
+"""Bytes a second at 80x24: the budget is 4,800."""
 
 
 def test_a_steady_picture_takes_few_bytes(toy):
