@@ -123,6 +123,7 @@ def new_session(
         tuple(notes),
         join=joining(ranks, preset, device.name, resolved.own_terms, folder.log),
         num_envs=preset.env.num_envs,
+        own_terms=tuple(map(str, resolved.own_terms)),
     )
     return session
 

@@ -124,6 +124,7 @@ def resumed_session(
         resume=state,
         join=joining(ranks, asked.preset, device.name, asked.own_terms, run_dir.log, found.state),
         num_envs=asked.preset.env.num_envs,
+        own_terms=tuple(map(str, asked.own_terms)),
     )
     return session
 

@@ -54,6 +54,8 @@ class Problem:
     """What is wrong, as a sentence without its place."""
     allowed: tuple[str, ...] = ()
     """Names that could stand there, if it is a name."""
+    names_term: bool = False
+    """Whether it is the name of a term."""
 
 
 def all_terms(own_terms: Sequence[Path] = ()) -> Terms:
@@ -120,7 +122,7 @@ def _problems(config: EnvConfig, terms: Terms) -> Iterator[Problem]:
             message = f"'{name}' is not {article} {_SINGULAR[kind]} term"
             # a key beside its neighbours may be one of them, misspelt
             known = (*terms[kind], *_neighbours(config, path)) if where == path else terms[kind]
-            yield Problem(where, message, tuple(dict.fromkeys(known)))
+            yield Problem(where, message, tuple(dict.fromkeys(known)), names_term=True)
         else:
             yield from _check_params(config, path, terms[kind][name], settings)
         yield from _check_own_keys(path, name, settings)

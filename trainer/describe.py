@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def run_info(
-    trainer: Trainer, preset: str, run_dir: Path, device: str, notes: tuple[str, ...]
+    trainer: Trainer,
+    preset: str,
+    run_dir: Path,
+    device: str,
+    notes: tuple[str, ...],
+    own_terms: tuple[str, ...] = (),
 ) -> RunInfo:
     """Describe a run.
 
@@ -27,6 +32,7 @@ def run_info(
         run_dir: the run's folder.
         device: name of the device, as a person reads it.
         notes: what a person should know of this run, a sentence each.
+        own_terms: a person's own files with parts of the worlds.
     """
     env, config = trainer.env, trainer.config
     assert config.seed is not None
@@ -57,6 +63,7 @@ def run_info(
         world_size=trainer.group.world_size,
         decimation=getattr(env, "decimation", None),
         nan_guard=getattr(env, "nan_guard", None),
+        own_terms=own_terms,
     )
 
 

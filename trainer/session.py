@@ -78,6 +78,7 @@ class Session:
         resume: the state of a checkpoint of this run, to go on from.
         join: brings the ranks of this run together, where it has several.
         num_envs: N, for a message where memory does not suffice to build them; 0: not known.
+        own_terms: a person's own files with parts of the worlds, which a resume must name again.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Session:
         resume: Mapping[str, Any] | None = None,
         join: Join | None = None,
         num_envs: int = 0,
+        own_terms: tuple[str, ...] = (),
     ) -> None:
         self.run_dir = run_dir
         self._preset = preset
@@ -98,6 +100,7 @@ class Session:
         self._config = config
         self._device = device
         self._notes = notes
+        self._own_terms = own_terms
         self._resume = resume
         self._join = join
         self._num_envs = num_envs
@@ -315,7 +318,14 @@ class Session:
 
     def _publish_info(self) -> None:
         assert self._trainer is not None
-        info = run_info(self._trainer, self._preset, self.run_dir.path, self._device, self._notes)
+        info = run_info(
+            self._trainer,
+            self._preset,
+            self.run_dir.path,
+            self._device,
+            self._notes,
+            self._own_terms,
+        )
         self.run_dir.write_info(to_json(info))
         self._board.publish(info=info)
 

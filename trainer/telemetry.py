@@ -104,6 +104,8 @@ class RunInfo:
     """Physics ticks of an env step; None where the worlds do not tell."""
     nan_guard: bool | None = None
     """Whether a world whose physics goes bad ends alone; None where the worlds do not tell."""
+    own_terms: tuple[str, ...] = ()
+    """A person's own files with parts of the worlds, which a resume must name again."""
 
     @property
     def batch_size(self) -> int:

@@ -31,6 +31,8 @@ def resume_command(info: RunInfo, completed_iterations: int) -> str:
     folder = Path(info.run_dir)
     run = folder.name if folder == RUNS / info.preset / folder.name else str(folder)
     words = ["ppo-tui", "run", _preset_argument(info), "--resume", run]
+    for path in info.own_terms:
+        words += ["--terms", path]
     if info.world_size > 1:
         words += ["--processes", str(info.world_size)]
     if completed_iterations >= info.num_iterations:

@@ -64,6 +64,9 @@ def test_its_commands_show_and_train_the_task(folder):
     (metrics,) = folder.glob("runs/cartpole_place/*/metrics.jsonl")
     rows = [json.loads(line) for line in metrics.open()]
     assert len(rows) == 2
+    (command,) = re.findall(r"to go on +(ppo-tui run .*)", trained.stdout)
+    again = call(folder, f"{command} --headless")  # as it stands there
+    assert again.returncode == 0, again.stderr
     seen = [row["Episode_Reward/near_place"] for row in rows if "Episode_Reward/near_place" in row]
     assert seen
     assert all(0 < value < 2.0 for value in seen)
@@ -82,3 +85,4 @@ def test_without_terms_the_preset_alone_brings_no_code(folder):
     shown = call(folder, "ppo-tui show cartpole_place")
     assert shown.returncode == 2
     assert "'near_place' is not a reward term" in shown.stderr
+    assert "one of your own needs --terms FILE" in shown.stderr

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.trainer.test_culprit import CONFIG, Spoilt
-from tests.tui.fake_session import FakeSession
+from tests.tui.fake_session import FakeSession, run_info
 from trainer.rundir import RunDir
 from trainer.session import Session
 from trainer.stages import Stage
@@ -90,6 +90,8 @@ def test_a_failure_before_the_worlds_exist_names_the_folder_and_how_to_try_again
     assert "failed in        before the first stage" in text
     assert "run directory    runs/toy/a" in text
     assert command_to_go_on(snapshot, EventLog()) == "ppo-tui run runs/toy/a/config.toml"
+    own = Snapshot(state=RunState.FAILED, failure=failure, info=run_info(own_terms=("/me/t.py",)))
+    assert command_to_go_on(own, EventLog()).endswith("config.toml --terms /me/t.py")
     assert "runs/toy/a" in farewell(snapshot, EventLog(), ended=True)
 
 

@@ -338,6 +338,14 @@ def test_the_farewell_tells_how_to_go_on(preset, folder, done, words):
     )
 
 
+def test_a_run_with_terms_of_ones_own_goes_on_with_them():
+    info = replace(INFO, own_terms=("/home/me/my terms.py", "/home/me/b.py"))
+    events = EventLog()
+    events.add("checkpoint", "model_3.pt saved")
+    said = farewell(replace(RUNNING, info=info, completed_iterations=3), events, ended=True)
+    assert " --terms '/home/me/my terms.py' --terms /home/me/b.py\n" in said + "\n"
+
+
 def test_the_end_of_a_log_is_shown_without_its_escape_sequences(tmp_path):
     log = tmp_path / "log.txt"
     log.write_bytes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,7 +137,10 @@ def command_to_go_on(snapshot: Snapshot, events: EventLog) -> str:
     if info is not None and last_checkpoint(events) != last_checkpoint(EventLog()):
         return resume_command(info, snapshot.completed_iterations)
     if failure is not None and failure.run_dir:
-        return f"ppo-tui run {failure.run_dir}/config.toml"
+        words = ["ppo-tui", "run", f"{failure.run_dir}/config.toml"]
+        for path in info.own_terms if info is not None else ():
+            words += ["--terms", path]
+        return shlex.join(words)
     return ""
 
 
