@@ -68,7 +68,7 @@ def weights(run_dir):
         (["run", "tinyy"], 'no preset "tinyy"; did you mean tiny?\npresets: '),
         (["run", "veloctiy-flat"], "presets: "),
         (["run", ""], 'no preset ""'),
-        (["run"], "name a preset, or worlds with --env\npresets: "),
+        (["run"], "a run's folder with --resume\npresets: "),
         (
             ["run", "tiny", "--num-envs", "16", "--num-envs=32"],
             "--num-envs is given 2 times (16, 32); give it once",
@@ -313,6 +313,18 @@ def test_the_command_that_an_interrupted_run_leaves_behind_goes_on_with_it():
     assert f"--resume {path.name} --iterations {2 * (done + 2)}" in said
     assert [line["iteration"] for line in metrics(path)] == list(range(1, done + 3))
     assert tomllib.loads((path / "config.toml").read_text())["trainer"]["gamma"] == 0.9
+
+
+def test_the_folder_alone_is_enough_to_go_on_with_the_settings_of_the_run():
+    settings = ("--num-envs", "8", "--set", "env.observations.policy.joint_vel_rel.scale=0.5")
+    assert train("tiny", "--iterations", "2", "--run-dir", "mine", *settings).returncode == 0
+    Path("presets/tiny.toml").unlink()
+    again = train("--resume", "mine", "--iterations", "4")
+    assert (again.returncode, again.stderr) == (0, b"")
+    assert [line["iteration"] for line in metrics("mine")] == [1, 2, 3, 4]
+    config = tomllib.loads(Path("mine/config.toml").read_text())["env"]
+    assert config["num_envs"] == 8
+    assert config["observations"]["policy"]["joint_vel_rel"]["scale"] == 0.5
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

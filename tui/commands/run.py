@@ -51,7 +51,8 @@ def run(
         typer.Option(
             "--resume",
             metavar="RUN",
-            help="Go on with a run: its folder, its name under runs/PRESET/, or latest.",
+            help="Go on with a run: its folder, its name under runs/PRESET/, or latest. "
+            "A folder needs no PRESET.",
         ),
     ] = None,
 ) -> None:
@@ -66,7 +67,7 @@ def run(
         from presets.loader import load
 
         if preset is None:
-            preset = base_preset(env)
+            preset = base_preset(env, resume)
         chosen = resolve_device(device, ranks)
         flags = {
             "--env": env,
@@ -93,12 +94,15 @@ def run(
     raise typer.Exit(run_dashboard(session, launcher=launcher))
 
 
-def base_preset(env: str | None) -> str:
-    """Return the preset to start from where none is named."""
+def base_preset(env: str | None, resume: str | None = None) -> str:
+    """Return the preset to start from where none is named: a run's own, or one for the worlds."""
     if env is None:
         from presets.files import names
 
-        refuse(["name a preset, or worlds with --env", f"presets: {', '.join(names())}"])
+        if resume and (config := Path(resume).expanduser() / "config.toml").is_file():
+            return str(config)
+        what = "name a preset, or worlds with --env, or a run's folder with --resume"
+        refuse([what, f"presets: {', '.join(names())}"])
     from presets.adapters import base_for
 
     return base_for(env)
