@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from presets.problems import PresetError
 from presets.schema import Preset
 from presets.shapes import num_actions, observation_widths
 from trainer import memory
+from trainer.config import TrainerConfig
+from trainer.observation_sets import resolve_set
 
 BYTES_A_WORLD = 1000
 """Of a simulated world at least; measured: 1,500 for the cartpole, 10,000 to 11,000 for the Go2."""
+BYTES_A_WEIGHT = 8
+"""Of a network at least: the weight and its gradient; most optimizers keep as much again."""
 BYTES_A_JOINT = 300
 """More for each driven joint of a world, at least."""
 
@@ -41,10 +45,14 @@ def require_memory(preset: Preset, device: str, processes: int = 1) -> None:
     parts = ", ".join(f"{name} {memory.size(part)}" for name, part in needed.items())
     each = f"{processes} x {count:,}" if shared_by > 1 else f"{count:,}"
     smaller = memory.fewer_worlds(count, total, free)
+    remedy = f"try --num-envs {smaller}"
+    if needed["networks"] > free:
+        widest = max(_widths(preset).values())
+        remedy = f"fewer worlds would not help: an observation has up to {widest:,} columns"
     raise OutOfMemoryError(
         [
             f"{preset.name}: out of memory: {each} worlds need {memory.size(total)} at least "
-            f"({parts}), {memory.size(free)} are free on {device}; try --num-envs {smaller}"
+            f"({parts}), {memory.size(free)} are free on {device}; {remedy}"
         ]
     )
 
@@ -53,18 +61,35 @@ def least_bytes(preset: Preset) -> dict[str, int]:
     """What a preset allocates at least, by what for."""
     trainer, count = preset.trainer, preset.env.num_envs
     actions = num_actions(preset.env)
-    widths = [
-        sum(width or 0 for width in terms.values())
-        for terms in observation_widths(preset.env).values()
-    ]
+    widths = _widths(preset)
     batch = trainer.num_steps_per_env * count
     hidden = sum(trainer.actor.hidden_dims) + sum(trainer.critic.hidden_dims)
     return {
-        "rollout": rollout_bytes(trainer.num_steps_per_env, count, widths, actions),
+        "rollout": rollout_bytes(trainer.num_steps_per_env, count, list(widths.values()), actions),
+        "networks": BYTES_A_WEIGHT * _least_weights(trainer, widths),
         # a backward pass keeps what goes into and what comes out of each activation
         "update": batch // trainer.num_mini_batches * hidden * 2 * 4,
         "worlds": count * (BYTES_A_WORLD + actions * BYTES_A_JOINT),
     }
+
+
+def _widths(preset: Preset) -> dict[str, int]:
+    """Width of each observation group, as far as it is known before the worlds are built."""
+    return {
+        group: sum(width or 0 for width in terms.values())
+        for group, terms in observation_widths(preset.env).items()
+    }
+
+
+def _least_weights(trainer: TrainerConfig, widths: Mapping[str, int]) -> int:
+    """Weights of both networks' first layers, which alone grow with the observation."""
+    if not widths:  # only building the worlds tells
+        return 0
+    count = 0
+    for name, network in (("actor", trainer.actor), ("critic", trainer.critic)):
+        first = network.rnn_hidden_dim if network.rnn_type else next(iter(network.hidden_dims), 1)
+        count += first * resolve_set(trainer.obs_groups, name, widths).width(widths)
+    return count
 
 
 def rollout_bytes(

@@ -40,6 +40,19 @@ def test_too_many_worlds_are_refused_with_a_number_that_fits_and_nothing_is_made
     assert sum(memory.least_bytes(fitting).values()) > 2 * 10**9 / 2.5  # and not far too few
 
 
+def test_an_observation_too_wide_for_any_number_of_worlds_is_told(monkeypatch):
+    monkeypatch.setattr("trainer.memory.available", lambda: 8 * 10**9)
+    ray_a_millimetre = "env.observations.policy.height_scan.resolution=0.001"
+    preset = load("go2_rough", (ray_a_millimetre, "env.num_envs=4"), "cpu").preset
+    with pytest.raises(memory.OutOfMemoryError) as caught:
+        memory.require_memory(preset, "cpu")
+    # 48 numbers and 1601 x 1001 rays, into 512 units of two networks
+    columns = 48 + 1601 * 1001
+    assert memory.least_bytes(preset)["networks"] == 8 * 2 * 512 * columns
+    assert f"has up to {columns:,} columns" in caught.value.messages[0]
+    assert "--num-envs" not in caught.value.messages[0]
+
+
 def test_processes_on_one_machine_share_its_memory(monkeypatch):
     preset = load("go2_flat", ("env.num_envs=4096",), "cpu").preset
     monkeypatch.setattr(
