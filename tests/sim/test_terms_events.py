@@ -76,6 +76,9 @@ def test_a_reset_turn_is_made_in_the_default_frame(walker):
 def test_a_push_adds_to_the_planar_velocity_of_the_chosen_worlds_alone(walker):
     robot = walker.scene.robot
     ids = torch.arange(0, N, 2)
+    moving = torch.tensor([[0.7, -0.3, 0.2]]).expand(N, 3)
+    robot.write_root_velocity(walker.all_ids, moving, 2 * moving)
+    walker.scene.commit(walker.all_ids)
     linear, angular = robot.root_lin_vel_w.clone(), robot.root_ang_vel_w.clone()
     qvel = walker.scene.physics.qvel.clone()
     events.push_by_setting_velocity(walker, ids, {"x": (-0.5, 0.5), "y": (-0.5, 0.5)})
@@ -121,6 +124,22 @@ def test_friction_differs_by_world_and_keeps_its_other_numbers():
     friction = env.scene.physics.present_field("geom_friction")
     assert fills(friction[:, geoms, 0], 0.3, 1.2)
     assert torch.equal(friction[:, :, 1:], before[:, :, 1:])
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("distribution", "lighter"),
+    [("log_uniform", 0.5), ("uniform", 0.9 / 9.9)],  # of 0.1 to 10 below 1
+)
+def test_mass_is_scaled_by_the_distribution_that_is_named(distribution, lighter):
+    env = preset_env(num_envs=N)
+    base = env.scene.robot.base_id
+    body = slice(base, base + 1)
+    events.randomize_rigid_body_mass(env, env.all_ids, body, (0.1, 10.0), distribution)
+    mass = env.scene.physics.present_field("body_mass")[:, base + 1]
+    assert fills(mass.log10() - math.log10(6.921), -1.0, 1.0) or distribution == "uniform"
+    share = (mass < 6.921).double().mean().item()
+    assert share == pytest.approx(lighter, abs=5 * math.sqrt(lighter * (1 - lighter) / N))
     env.close()
 
 

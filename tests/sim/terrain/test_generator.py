@@ -113,6 +113,8 @@ def test_boxes_are_seventeen_by_seventeen_columns_about_a_platform():
     # all vertices of the outer ring of columns: 4 x 16 heights, all different, and the rim's 0
     ring = np.concatenate((heights[3], heights[77], heights[:, 3], heights[:, 77]))
     assert np.unique(ring).size == 4 * 16 + 1
+    assert (ring > 0.05).any()  # some stand out, some are sunk in
+    assert (ring < -0.05).any()
     easy = tile("boxes", difficulty=0.0)
     assert easy.origin_z == pytest.approx(0.025)
     assert np.abs(easy.heights).max() <= 0.025
