@@ -90,12 +90,13 @@ def test_a_run_is_found_and_keeps_the_settings_it_was_trained_with(run):
     assert len(list(session.run_dir.read_metrics())) == 6
 
 
-def test_real_worlds_go_on_bit_for_bit_and_a_late_reward_weight_stays():
+@pytest.mark.parametrize(("before", "weight"), [(3, 5.0), (2, 1.0)])
+def test_real_worlds_go_on_bit_for_bit_and_a_reward_weight_changes_once(before, weight):
     straight = train("staged", "straight", iterations=6)
-    train("staged", "parts", iterations=3)
-    state = checkpoint.load(Path("parts/checkpoints/model_3.pt"))
-    assert state["env"]["common_step_counter"] == 24
-    assert state["env"]["rewards"]["weights"]["alive"] == 5.0
+    train("staged", "parts", iterations=before)
+    state = checkpoint.load(Path(f"parts/checkpoints/model_{before}.pt"))
+    assert state["env"]["common_step_counter"] == 8 * before
+    assert state["env"]["rewards"]["weights"]["alive"] == weight  # late behind 20 env steps
     parts = finish(go_on("parts", "staged"))
     for session in (straight, parts):
         assert session._trainer.env.reward_terms["alive"] == 5.0
@@ -105,6 +106,7 @@ def test_real_worlds_go_on_bit_for_bit_and_a_late_reward_weight_stays():
     flat = [torch.cat(list(_tensors(end))) for end in ends]
     assert flat[0].numel() > 500
     assert torch.equal(*flat)
+    assert [end["env"]["common_step_counter"] for end in ends] == [48, 48]
     assert _untimed("straight") == _untimed("parts")
 
 

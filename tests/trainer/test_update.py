@@ -226,6 +226,17 @@ def test_a_small_gradient_is_not_scaled():
     assert grads.norm().item() == pytest.approx(result.critic_grad_norm, rel=1e-5)
 
 
+@pytest.mark.parametrize(("target", "expected"), [(1.0, 3.24), (-0.9, 0.81)])
+def test_a_value_is_clipped_around_the_stored_one(target, expected):
+    """Old 1, new 2, return 3 or 1.1, but for a shift: a fresh old value would clip nothing."""
+    learner = make_learner(clip_param=0.2)
+    batch = sample(collect(learner), 4, torch.Generator().manual_seed(0))[0]
+    with torch.no_grad():
+        now = learner.critic(batch.observations["policy"])
+    batch = batch._replace(values=now - 1.0, returns=now + target)
+    assert learner.optimize(batch).value_loss == pytest.approx(expected, abs=1e-4)
+
+
 def test_entropy_alone_makes_the_noise_grow():
     learner = make_learner(
         actor=ActorConfig(hidden_dims=(16,), std_type="log"), value_loss_coef=0.0
