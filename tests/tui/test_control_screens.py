@@ -1,7 +1,7 @@
 """What keys ask of a session: counts, slow motion, stages, breakpoints, edits, and the past."""
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from tests.tui.fake_session import ADJUSTABLES
 from tests.tui.test_app import Session, open_app, status_of
@@ -39,6 +39,44 @@ async def press(pilot, *keys):
     for key in keys:
         await pilot.press(key)
         await pilot.pause()
+
+
+def cropped(dialog):
+    """What of a dialog lies outside it, or is cut."""
+    room = dialog.content_region
+    found = []
+    for widget in dialog.query("Static, Input, Choices, Label"):
+        if not (widget.display and widget.region.area):
+            continue
+        is_cut = isinstance(widget, Static) and widget.region.height < widget.virtual_size.height
+        if is_cut or not room.contains_region(widget.region):
+            found.append(widget)
+    strips = dialog.screen._compositor.render_strips()
+    return found + [strip.text for strip in strips[room.y : room.bottom] if "…" in strip.text]
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "N 0 enter",
+        "m down space",
+        "b",
+        "b n a n enter k l greater_than_sign 1 enter f o o greater_than_sign x enter",
+        "e",
+        "e r n d",
+        "e z z z",
+        "e enter",
+        "e enter x enter",
+        "q",
+    ],
+)
+async def test_every_dialog_is_seen_whole(session, keys, size):
+    app, running = open_app(session, size)
+    async with running as pilot:
+        await press(pilot, *keys.split())
+        await pilot.pause(0.3)
+        assert cropped(app.screen.query_one("#dialog")) == []
 
 
 async def test_a_number_of_iterations_is_asked_for_and_run(session):
@@ -133,7 +171,7 @@ async def test_what_an_edit_brings_with_it_is_said_and_one_without_effect_is_not
         assert "schedule becomes fixed" in said(app, "note")
         await press(pilot, "escape", *"rnd", "enter")
         assert isinstance(app.screen, EditScreen)
-        assert "! no effect: trainer.rnd.weight_schedule moves it" in said(app)
+        assert "! no effect: trainer.rnd.weight_schedule moves it" in said(app, "about")
         await press(pilot, "escape")
         assert session.control_requests == []
 

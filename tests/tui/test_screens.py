@@ -18,6 +18,7 @@ from tui.farewell import farewell
 from tui.screens.base import TooSmall
 from tui.screens.choices import Choices
 from tui.screens.dashboard import DashboardScreen, is_shown
+from tui.screens.keys import Key, fitting_keys
 from tui.screens.menu import MenuScreen
 from tui.screens.output import last_lines
 from tui.screens.preset_text import Sizes, command_line, preset_text, short
@@ -264,6 +265,25 @@ RUNNING = Snapshot(state=RunState.RUNNING, info=INFO)
 )
 def test_the_status_line_says_what_the_run_waits_for(snapshot, view, leaving, line):
     assert line in " · ".join(status(snapshot, view, leaving=leaving).sentences)
+
+
+KEYS = [
+    Key("space", "Pause", False),
+    Key(">", "Iteration", False),
+    Key("t", "Trace", False),
+    Key("?", "Help", True),
+    Key("q", "Quit", True),
+]
+
+
+@pytest.mark.parametrize("width", range(13, 60))
+def test_keys_are_shown_whole_and_help_and_the_way_out_before_all_others(width):
+    shown = fitting_keys(KEYS, width)
+    assert len(" ".join(f"{key.name} {key.text}" for key in shown)) <= width
+    assert [key for key in shown if key.is_kept] == KEYS[3:]
+    others = [key for key in shown if not key.is_kept]
+    assert others == KEYS[: len(others)]
+    assert fitting_keys(KEYS, 45) == KEYS
 
 
 @pytest.mark.parametrize("width", [80, 120])

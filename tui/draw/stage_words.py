@@ -19,6 +19,17 @@ class StageWords(NamedTuple):
     formula: str
 
 
+IN_SHORT: Mapping[Stage, str] = {
+    Stage.OBSERVE: "state becomes obs [N, O]",
+    Stage.ACT_STEP: "actions [N, A], then physics",
+    Stage.STORE: "row t of the rollout [T, N]",
+    Stage.TARGETS: "advantages and returns (GAE)",
+    Stage.SAMPLE: "B = T N shuffled, cut into M",
+    Stage.OPTIMIZE: "losses; a step for every M",
+    Stage.FRESH: "t = 0; weights stay",
+}
+"""What each stage does, in a few words."""
+
 WORDS: Mapping[Stage, StageWords] = {
     Stage.OBSERVE: StageWords(
         "the worlds' state and their commands",

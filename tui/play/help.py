@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from textual.binding import ActiveBinding
-from textual.content import Content
+from textual.widgets import Static
 
-from tui.screens.help import HelpScreen, key_table
+from tui.screens.help import HelpScreen, heading, key_table
 
 PICTURE = """\
 The policy acts without noise: its mean, with the observations it was trained on but for their \
@@ -39,17 +39,11 @@ class PlayHelp(HelpScreen):
         super().__init__(keys, ())
         self._steering = steering
 
-    def summary(self) -> Content:
-        """Return the keys and the explanation."""
-        parts = [
-            Content.styled("Keys", "bold $accent"),
-            *(
-                Content(f"  {key:<14} {what}")
-                for key, what in key_table(self._keys, ascii_only=self._in_ascii)
-            ),
-        ]
+    def tables(self) -> Iterator[Static]:
+        """Yield the keys and the explanation."""
+        yield Static(heading("Keys"))
+        yield Static(self.rendered(key_table(self._keys, names_of_arrows=self.in_ascii)))
         if self._steering:
-            parts += [Content(""), Content(self._steering)]
-        return Content("\n").join(
-            [*parts, Content(""), Content.styled("The picture", "bold $accent"), Content(PICTURE)]
-        )
+            yield Static(self._steering, classes="panel", markup=False)
+        yield Static(heading("The picture"), classes="panel")
+        yield Static(PICTURE, markup=False)

@@ -8,12 +8,12 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from tui.draw.robot import has_top_view
 from tui.play.performance import Frame, Performance
 from tui.play.widgets import Numbers, PlayHeader, PlayWidget, SideView, TopView, Tracking
 from tui.screens.base import SizedScreen
+from tui.screens.keys import KeyLine
 
 KEYS: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "velocity": {
@@ -82,7 +82,7 @@ class PlayScreen(SizedScreen):
                 ),
                 id="page",
             ),
-            Footer(compact=True, show_command_palette=False),
+            KeyLine(),
         ]
 
     def on_mount(self) -> None:

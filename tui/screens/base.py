@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Size
 from textual.message_pump import MessagePump
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 MINIMUM = (60, 15)
 """Columns and rows below which nothing useful fits."""
+
+Result = TypeVar("Result")
 
 
 class TooSmall(Static):
@@ -84,3 +86,10 @@ class SizedScreen(FollowsTerminal, Screen[None]):
         size = self.app.size
         if size != self._classes_for:
             self.post_message(events.Resize(size, size))
+
+
+class Dialog(FollowsTerminal, ModalScreen[Result], Generic[Result]):
+    """A question in front of another screen; `-low` where there is no row to spare."""
+
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = []
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-low"), (20, "-roomy")]

@@ -12,6 +12,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.draw.spans import Charset, ascii_text, pad
+
 
 class Choices(Widget, can_focus=True):
     """One line a choice; up and down move the cursor, enter chooses.
@@ -88,4 +90,7 @@ class Choices(Widget, can_focus=True):
         if marked:
             style = self.get_component_rich_style("choices--cursor") if self.has_focus else style
         text = ("> " if marked else "  ") + self.lines[index]
-        return Strip([Segment(text, style)]).adjust_cell_length(width, style)
+        text = pad(text, width)
+        if getattr(self.app, "charset", None) is Charset.ASCII:
+            text = ascii_text(text)
+        return Strip([Segment(text, style)], width)

@@ -9,16 +9,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from trainer.breakpoints import EXAMPLES, Breakpoint, parse
 from trainer.control import MOST_ITERATIONS, Arm, Disarm
 from trainer.stages import Stage
 from trainer.telemetry import SessionView
-from tui.screens.base import FollowsTerminal
+from tui.draw.stage_words import IN_SHORT
+from tui.screens.base import Dialog
 from tui.screens.choices import Choices
-from tui.screens.help import STAGES
 
 if TYPE_CHECKING:
     from tui.app import DashboardApp
@@ -27,7 +26,7 @@ LOOK_INTERVAL = 0.2
 """Seconds between two looks at what is armed."""
 
 
-class CountScreen(FollowsTerminal, ModalScreen[int | None]):
+class CountScreen(Dialog[int | None]):
     """Asks how many iterations to run before the next pause; None: it was cancelled."""
 
     CSS_PATH = "control.tcss"
@@ -51,7 +50,7 @@ class CountScreen(FollowsTerminal, ModalScreen[int | None]):
             self.query_one("#problem", Static).update(allowed)
 
 
-class MaskScreen(FollowsTerminal, ModalScreen[tuple[Stage, ...] | None]):
+class MaskScreen(Dialog[tuple[Stage, ...] | None]):
     """Asks for the stages to pause behind; None: it was cancelled.
 
     Args:
@@ -83,7 +82,7 @@ class MaskScreen(FollowsTerminal, ModalScreen[tuple[Stage, ...] | None]):
     def _lines(self) -> list[str]:
         return [
             f"[{'x' if stage in self._mask else ' '}] {stage.value} {stage.label:<9} "
-            f"{STAGES[stage]}"
+            f"{IN_SHORT[stage]}"
             for stage in Stage
         ]
 
@@ -104,7 +103,7 @@ class MaskScreen(FollowsTerminal, ModalScreen[tuple[Stage, ...] | None]):
         self.dismiss(tuple(sorted(self._mask)))
 
 
-class BreakpointsScreen(FollowsTerminal, ModalScreen[None]):
+class BreakpointsScreen(Dialog[None]):
     """Shows what is armed; arms and disarms.
 
     Args:
@@ -131,13 +130,13 @@ class BreakpointsScreen(FollowsTerminal, ModalScreen[None]):
             yield Static("Pause at the end of an iteration in which ...", id="question")
             yield Static("nothing is armed", id="nothing")
             yield Choices((), id="armed")
-            yield Input(placeholder="  or  ".join(EXAMPLES[1:4]), id="breakpoint")
+            yield Input(placeholder="  or  ".join(EXAMPLES[1:3]), id="breakpoint")
             yield Static("", id="problem", markup=False)
             yield Static(
                 "enter arms;  tab, then x: disarms;  esc closes\n"
                 f"{'  '.join(EXAMPLES)}\n"
-                "any metric > or < a number; nan: a number that is not finite, or\n"
-                "a world that went bad; 'always' behind it: stays armed after a pause",
+                "any metric > or < a number; nan: a number that is not finite, or a world that "
+                "went bad; 'always' behind it: stays armed after a pause",
                 id="hint",
                 markup=False,
             )

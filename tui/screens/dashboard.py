@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher
 
 from trainer.telemetry import Command, RunState, SessionView, Snapshot
 from tui.panels import (
@@ -33,6 +33,7 @@ from tui.panels import (
 )
 from tui.screens.base import MINIMUM
 from tui.screens.failure import FailureView
+from tui.screens.keys import KeyLine
 from tui.screens.output import OutputTail
 from tui.screens.reading import FilterLine, ReadingScreen
 from tui.screens.status import StatusLine, ViewBar
@@ -69,9 +70,6 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
             key_display=">",
             tooltip="Run to the end of the iteration",
         ),
-        Binding(
-            "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
-        ),
         Binding("t", "trace", "Trace", tooltip="Look into the seven stages, tensor by tensor"),
         Binding("r", "robot", "Robot", show=False, tooltip="Look at one robot while it trains"),
         Binding(
@@ -79,6 +77,9 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
             "checkpoint",
             "Checkpoint",
             tooltip="Save a checkpoint when the iteration ends; while paused, at once",
+        ),
+        Binding(
+            "p", "step_phase", "Phase", tooltip="Run to the end of the phase: collect or learn"
         ),
         *(
             Binding(str(number), f"view('{name}')", "Views", show=False)
@@ -179,7 +180,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
                 StatusLine(id="status"),
                 id="page",
             ),
-            Footer(compact=True, show_command_palette=False),
+            KeyLine(),
         ]
 
     @property

@@ -9,13 +9,14 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
-from textual.widgets import Footer, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from presets.form import FormField
 from presets.problems import PresetError
 from tui.draw.spans import Charset, ascii_text
 from tui.screens.base import SizedScreen
 from tui.screens.choices import Choices
+from tui.screens.keys import KeyLine
 from tui.screens.preset_text import command_line
 
 WIDEST_KEY = 46
@@ -92,7 +93,7 @@ class EditScreen(SizedScreen):
             ),
             Static(id="problem", markup=False),
             Static(id="command", markup=False),
-            Footer(compact=True, show_command_palette=False),
+            KeyLine(),
         ]
 
     def on_mount(self) -> None:

@@ -7,17 +7,13 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Input, Label, Static
 
 from trainer.control import Adjustable, Control, Edit, read_value, write_value
 from trainer.live import changes_for
-from tui.screens.base import FollowsTerminal
+from tui.screens.base import Dialog
 from tui.screens.choices import Choices
-
-VALUE_WIDTH = 16
-"""Cells for a value beside its key."""
 
 
 def matching(adjustables: tuple[Adjustable, ...], text: str) -> tuple[Adjustable, ...]:
@@ -26,7 +22,7 @@ def matching(adjustables: tuple[Adjustable, ...], text: str) -> tuple[Adjustable
     return tuple(one for one in adjustables if all(word in one.key.lower() for word in words))
 
 
-class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
+class EditScreen(Dialog[Edit | None]):
     """Asks which value to edit, then for the value; dismissed with the edit, or None.
 
     Args:
@@ -52,9 +48,8 @@ class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
         with Vertical(id="dialog", classes="wide"):
             yield Static("Edit which value?", id="question")
             yield Input(placeholder="letters of its name", id="filter")
-            yield Choices(self._lines(), id="values")
+            yield Choices((), id="values")
             yield Static("", id="about", markup=False)
-            yield Static("", id="problem", markup=False)
             yield Static("up and down choose;  enter edits;  esc cancels", id="hint")
 
     def on_mount(self) -> None:
@@ -63,11 +58,25 @@ class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
         self.query_one(Input).focus()
         self._explain()
 
-    def _lines(self) -> list[str]:
-        width = max((len(one.key) for one in self._found), default=0)
-        return [
-            f"{one.key:<{width}}  {write_value(one.value):>{VALUE_WIDTH}}" for one in self._found
+    def on_resize(self) -> None:
+        """Fit the columns."""
+        self.call_after_refresh(self._list)
+
+    def _list(self) -> None:
+        choices = self.query_one(Choices)
+        choices.lines = tuple(self._lines(choices.size.width - 2))
+        choices.cursor = choices.cursor
+        choices.refresh(layout=True)
+
+    def _lines(self, width: int) -> list[str]:
+        """Write keys and values; of a key that is too long its end, which tells it from others."""
+        values = [write_value(one.value) for one in self._found]
+        room = max(width - 2 - max(map(len, values), default=0), 12)
+        keys = [
+            one.key if len(one.key) <= room else f"..{one.key[2 - room :]}" for one in self._found
         ]
+        longest = max(map(len, keys), default=0)
+        return [f"{key:<{longest}}  {value}" for key, value in zip(keys, values, strict=True)]
 
     @property
     def _chosen(self) -> Adjustable | None:
@@ -76,19 +85,30 @@ class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         self._found = matching(self._control.adjustables, event.value)
-        choices = self.query_one(Choices)
-        choices.lines = tuple(self._lines())
-        choices.cursor = 0
-        choices.refresh(layout=True)
+        self.query_one(Choices).cursor = 0
+        self._list()
         self._explain()
 
     @on(Choices.Moved)
     def _explain(self) -> None:
         one = self._chosen
-        about = "" if one is None else " ".join(part for part in (one.about, one.note) if part)
-        self.query_one("#about", Static).update(about if one else "no value has such a name")
-        refused = f"! no effect: {one.refusal}" if one and one.refusal else ""
-        self.query_one("#problem", Static).update(refused)
+        if one is None:
+            text = "no value has such a name"
+        elif one.refusal:
+            text = f"! no effect: {one.refusal}"
+        else:
+            text = " ".join(part for part in (one.about, one.note) if part)
+        about = self.query_one("#about", Static)
+        about.set_class(one is not None and bool(one.refusal), "-refused")
+        about.update(text)
+
+    def on_screen_suspend(self) -> None:
+        """Step out of the picture while the value is typed."""
+        self.query_one("#dialog").visible = False
+
+    def on_screen_resume(self) -> None:
+        """Come back."""
+        self.query_one("#dialog").visible = True
 
     def action_move(self, by: int) -> None:
         """Choose another value."""
@@ -105,7 +125,7 @@ class EditScreen(FollowsTerminal, ModalScreen[Edit | None]):
             self.dismiss(edit)
 
 
-class ValueScreen(FollowsTerminal, ModalScreen[Edit | None]):
+class ValueScreen(Dialog[Edit | None]):
     """Asks for a value and a reason; dismissed with the edit, or None.
 
     Args:
@@ -129,12 +149,14 @@ class ValueScreen(FollowsTerminal, ModalScreen[Edit | None]):
             yield Static(one.about, id="about", markup=False)
             if one.note:
                 yield Static(f"! {one.note}", id="note", markup=False)
-            yield Static("new value", classes="label")
-            yield Input(write_value(one.value), id="value")
-            yield Static("why, for the log (may stay empty)", classes="label")
-            yield Input(id="reason", max_length=200)
+            with Horizontal(classes="row"):
+                yield Label("new value")
+                yield Input(write_value(one.value), id="value")
+            with Horizontal(classes="row"):
+                yield Label("why")
+                yield Input(placeholder="for the log, may stay empty", id="reason", max_length=200)
             yield Static("", id="problem", markup=False)
-            yield Static("enter: next, then apply when the iteration ends;  esc back", id="hint")
+            yield Static("enter: next; applies at the iteration's end; esc back", id="hint")
 
     def on_mount(self) -> None:
         """Begin with the value."""

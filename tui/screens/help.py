@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markdown import Markdown
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
@@ -58,34 +60,32 @@ class HelpScreen(FollowsTerminal, ModalScreen[None]):
         self._texts = dict.fromkeys(panel.HELP for panel in panels if panel.HELP)
 
     def compose(self) -> ComposeResult:
-        """Yield the focused panel's section, keys and stages, then a section for each panel."""
-        with VerticalScroll(id="page"):
+        """Yield the focused panel's section, the tables, then a section for each panel."""
+        with VerticalScroll(id="page") as page:
+            page.border_subtitle = "up and down scroll, esc closes"
             if self._first:
-                yield Static(self._rendered(Markdown(self._first.strip())), classes="first")
-            yield Static(self.summary())
+                yield Static(self.rendered(Markdown(self._first.strip())), classes="first")
+            yield from self.tables()
             for text in self._texts:
                 if text != self._first:
-                    yield Static(self._rendered(Markdown(text.strip())), classes="panel")
+                    yield Static(self.rendered(Markdown(text.strip())), classes="panel")
 
     @property
-    def _in_ascii(self) -> bool:
+    def in_ascii(self) -> bool:
+        """Whether the font has nothing but ASCII."""
         return getattr(self.app, "charset", None) is Charset.ASCII
 
-    def _rendered(self, text: Markdown) -> RenderableType:
-        return InAscii(text) if self._in_ascii else text
+    def tables(self) -> Iterator[Static]:
+        """Yield the keys and the stages."""
+        yield Static(heading("Keys"))
+        yield Static(self.rendered(key_table(self._keys, names_of_arrows=self.in_ascii)))
+        yield Static(heading("The seven stages of an iteration"), classes="panel")
+        stages = [(f"{stage.value} {stage.label}", what) for stage, what in STAGES.items()]
+        yield Static(self.rendered(folding_table(stages)))
 
-    def summary(self) -> Content:
-        """Return the tables of keys and stages."""
-        keys = key_table(self._keys, ascii_only=self._in_ascii)
-        return Content("\n").join(
-            [
-                _heading("Keys"),
-                *(Content(f"  {key:<14} {what}") for key, what in keys),
-                Content(""),
-                _heading("The seven stages of an iteration"),
-                *(Content(f"  {stage.value} {stage.label:<9} {STAGES[stage]}") for stage in Stage),
-            ]
-        )
+    def rendered(self, what: RenderableType) -> RenderableType:
+        """Return it as the terminal's font can show it."""
+        return InAscii(what) if self.in_ascii else what
 
 
 class InAscii:
@@ -104,29 +104,40 @@ class InAscii:
             yield Segment(ascii_text(text.replace("•", "*")), style, control)
 
 
-def _heading(text: str) -> Content:
+def heading(text: str) -> Content:
+    """Return the title of a table."""
     return Content.styled(text, "bold $accent")
 
 
-def key_table(
-    bindings: Mapping[str, ActiveBinding], *, ascii_only: bool = False
-) -> list[tuple[str, str]]:
-    """List keys and what they do: those of the footer first, keys of one meaning in one row.
+def folding_table(rows: Iterable[tuple[str, str]]) -> Table:
+    """Put texts beside their names; those that are longer than the page is wide stay there."""
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(min_width=14, no_wrap=True)
+    table.add_column(ratio=1)
+    for name, text in rows:
+        table.add_row(Text(f"  {name}"), Text(text))
+    return table
+
+
+def key_table(bindings: Mapping[str, ActiveBinding], *, names_of_arrows: bool = False) -> Table:
+    """List keys and what they do: those of the last line first, keys of one meaning in one row.
 
     Args:
         bindings: as a screen's `active_bindings`.
-        ascii_only: write the names of arrows, and everything else, in ASCII.
+        names_of_arrows: write "left" for the arrow to the left, and so on.
     """
-    names = {"escape": "esc"} if ascii_only else _KEY_NAMES
+    names = {"escape": "esc"} if names_of_arrows else _KEY_NAMES
     rows: dict[str, list[str]] = {}
     for key, active in sorted(bindings.items(), key=lambda item: not item[1].binding.show):
         binding = active.binding
-        what = binding.tooltip or binding.description
+        what = _SAID.get(binding.action, binding.tooltip or binding.description)
         if active.enabled and what and not binding.system and binding.action not in _UNSAID:
             rows.setdefault(what, []).append(binding.key_display or names.get(key, key))
-    table = [(" ".join(keys), what) for what, keys in rows.items()]
-    return [(ascii_text(keys), ascii_text(what)) for keys, what in table] if ascii_only else table
+    return folding_table((" ".join(keys), what) for what, keys in rows.items())
 
+
+_SAID = {"app.focus_next": "To the next panel", "app.focus_previous": "To the panel before"}
+"""What Textual says shorter, or of widgets."""
 
 _UNSAID = ("screen.copy_text",)
 """Actions that Textual binds by itself and that mean nothing without a mouse."""

@@ -18,7 +18,7 @@ def labelled_rows(
         width: cells, those of the label included.
         label_width: cells of the label.
     """
-    room = max(20, width - label_width)
+    room = max(12, width - label_width)
     folded = [""]
     for word in text.split(" "):
         if folded[-1] and len(folded[-1]) + 1 + len(word) > room:

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Footer, Input, Label, Static
+from textual.widgets import Input, Label, Static
 from textual.worker import Worker, WorkerState
 
 from presets.form import FormField, form_fields
@@ -23,6 +23,7 @@ from trainer.summary import RunSummary
 from tui.screens.base import SizedScreen
 from tui.screens.choices import Choices
 from tui.screens.edit import EditScreen, FieldList
+from tui.screens.keys import KeyLine
 from tui.screens.preset_text import Sizes, command_line, preset_text
 from tui.screens.run_text import is_live, resume_line, run_line, run_text
 
@@ -147,7 +148,7 @@ class MenuScreen(SizedScreen):
                 ),
                 id="page",
             ),
-            Footer(compact=True, show_command_palette=False),
+            KeyLine(),
         ]
 
     def on_mount(self) -> None:
@@ -360,14 +361,14 @@ class MenuScreen(SizedScreen):
             return
         self._show_problem("")
         width = self.query_one("#scroll").size.width
-        details = preset_text(preset, sizes, self._device, max(40, width - 2))
+        details = preset_text(preset, sizes, self._device, max(20, width - 2))
         self._show_text(preset.description or self._preset, details)
 
     def _describe_run(self, run: RunSummary) -> None:
         self.add_class("-run")
         self._show_problem("")
         width = self.query_one("#scroll").size.width
-        text = run_text(run, dt.datetime.now(dt.UTC), max(40, width - 2))
+        text = run_text(run, dt.datetime.now(dt.UTC), max(20, width - 2))
         self.query_one("#about", Static).update(f"a run of {run.preset}")
         self.query_one("#details", Static).update(text)
         self.query_one("#command", Static).update("" if is_live(run) else resume_line(run))

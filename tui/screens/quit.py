@@ -8,11 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from trainer.telemetry import Command
-from tui.screens.base import FollowsTerminal
+from tui.screens.base import Dialog
 from tui.screens.choices import Choices
 
 ANSWERS: tuple[tuple[str, Command | None], ...] = (
@@ -25,7 +24,7 @@ DETACH = 2
 """Index of the answer that leaves without a command."""
 
 
-class QuitScreen(FollowsTerminal, ModalScreen[Command | None]):
+class QuitScreen(Dialog[Command | None]):
     """Dismissed with the command to give, or None to stay."""
 
     CSS_PATH = "quit.tcss"
