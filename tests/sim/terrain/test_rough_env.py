@@ -250,6 +250,26 @@ def test_worlds_go_up_by_half_a_tile_and_down_by_less_than_half_their_way():
     }
 
 
+def test_an_early_fall_is_held_against_the_way_of_the_whole_time_limit():
+    env = rough_env(2)
+    terrain = env.scene.terrain
+    terrain.move(env.all_ids, 4 - terrain.levels)
+    env.scene.reset(env.all_ids)
+    for world in range(2):
+        place(env, world, 0.5, 0.0)
+    term = env.commands.terms["base_velocity"]
+    term.value.zero_()
+    term.value[:, 0] = 0.3
+    term.time_left.fill_(1000.0)
+    env.episode_length[:] = 49  # a second: as far as it was told to come in that time
+    falls = torch.tensor([True, False])
+    env.terminations.terms["base_contact"] = lambda env: falls
+    feedback = env.step(torch.zeros(2, 12))
+    assert feedback.terminated.tolist() == [True, False]
+    assert terrain.levels.tolist() == [3, 4]
+    env.close()
+
+
 def test_a_standing_world_stays_and_a_distance_counts_in_the_plane():
     env = rough_env(2)
     terrain = env.scene.terrain
