@@ -84,7 +84,8 @@ class PaintingApp(App[Result], Generic[Result]):
         width, height = self.size
         if self._picture is None:
             system = self.console._color_system or ColorSystem.TRUECOLOR
-            self._picture = Picture(system)
+            is_dark = self.current_theme.dark
+            self._picture = Picture(None if self.no_color else system, is_dark=is_dark)
             self._pace = Pace(self.bytes_per_cell)
             self._retry = self.set_interval(RETRY, self._send_frame, pause=True)
         self._picture.resize(width, height)

@@ -20,6 +20,10 @@ from textual.strip import Strip
 SHORT_GAP = 3
 """Unchanged cells that are written again rather than jumped over: a jump takes four bytes."""
 
+BARELY_LIGHT = 0.25
+BARELY_DARK = 0.6
+"""Shares of white beyond which a ground stands out from a dark one, or from a light one."""
+
 _INKED = frozenset(("4", "7", "9", "21", "53"))
 """Attributes that show on a blank cell: underline, reverse, strike, double underline, overline."""
 
@@ -28,11 +32,13 @@ class Picture:
     """Two grids of cells: the terminal's, and the one it should have.
 
     Args:
-        color_system: colours that the terminal knows.
+        color_system: colours that the terminal knows, or may have; None: attributes alone.
+        is_dark: whether most of what is drawn stands on a dark ground.
     """
 
-    def __init__(self, color_system: ColorSystem) -> None:
+    def __init__(self, color_system: ColorSystem | None, *, is_dark: bool = True) -> None:
         self._color_system = color_system
+        self._is_dark = is_dark
         self._width = 0
         self._wanted: list[tuple[list[str], list[str]]] = []
         self._shown: list[tuple[list[str], list[str]]] = []
@@ -60,7 +66,10 @@ class Picture:
         for text, style, control in segments:
             if control or not text:
                 continue
-            code = _code(style, self._color_system)
+            if self._color_system is None:
+                code = _colourless_code(style, self._is_dark)
+            else:
+                code = _code(style, self._color_system)
             if text.isspace():
                 code = _blank_code(code)
             width = cell_len(text)
@@ -131,6 +140,19 @@ def _code(style: Style | None, color_system: ColorSystem) -> str:
     if style is None:
         return ""
     return style._ansi if style._ansi is not None else Strip.render_ansi(style, color_system)
+
+
+@cache
+def _colourless_code(style: Style | None, is_dark: bool) -> str:
+    """Return the numbers of a style's attributes; a ground of its own becomes reverse."""
+    if style is None:
+        return ""
+    reverse = style.reverse
+    if style.bgcolor is not None and not style.bgcolor.is_default:
+        light = sum(style.bgcolor.get_truecolor()) / (3 * 255)
+        reverse = bool(reverse) != (light > BARELY_LIGHT if is_dark else light < BARELY_DARK)
+    attributes = style.without_color + Style(reverse=reverse)
+    return Strip.render_ansi(attributes, ColorSystem.STANDARD)
 
 
 @cache

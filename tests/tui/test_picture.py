@@ -121,3 +121,11 @@ def test_after_another_size_or_when_told_to_all_is_sent_anew():
 def test_what_lies_beyond_the_edges_is_left_out():
     picture = drawn([(WIDTH - 2, 0, "abcdef", None), (0, HEIGHT, "below", None)])
     assert "cd" not in picture.changes()
+
+
+def test_without_colours_a_ground_that_stands_out_is_reversed_and_nothing_else_is_coloured():
+    picture = Picture(None)
+    picture.resize(20, 1)
+    plain, chosen = Style.parse("bold red on #101010"), Style.parse("white on #8080c0")
+    picture.draw(0, 0, [Segment("a", plain), Segment("b", chosen), Segment("c")])
+    assert picture.changes().rstrip() == "\x1b[1H\x1b[1ma\x1b[0;7mb\x1b[mc"
