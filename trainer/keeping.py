@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from trainer import checkpoint
@@ -124,10 +125,45 @@ class CheckpointKeeper:
         return [n for n in checkpoint.saved_iterations(self.folder) if n <= self.newest]
 
 
-def copied(value: Any) -> Any:  # noqa: ANN401 - any part of a state dict
-    """A copy of nested dicts and lists in which every tensor is cloned."""
+def copied(value: Any, place: str = "state") -> Any:  # noqa: ANN401 - any part of a state dict
+    """A copy of nested dicts and lists in which every tensor is cloned.
+
+    Numbers of NumPy, such as a person's curriculum may have set, become Python's, arrays tensors,
+    and paths texts: a checkpoint is read back as data alone.
+
+    Raises:
+        TypeError: there is something in it that could not be; says where.
+    """
     if isinstance(value, Mapping):
-        return {key: copied(entry) for key, entry in value.items()}
+        return {_plain(key, place): copied(entry, f"{place}.{key}") for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [copied(entry) for entry in value]
-    return value.clone() if hasattr(value, "clone") else value
+        return [copied(entry, f"{place}[{index}]") for index, entry in enumerate(value)]
+    return value.clone() if hasattr(value, "clone") else _plain(value, place)
+
+
+def _plain(value: Any, place: str) -> Any:  # noqa: ANN401 - a leaf of a state dict
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return value if type(value) is kind else kind(value)
+    if value is None:
+        return value
+    if isinstance(value, PurePath):
+        return str(value)
+    if type(value).__module__ == "numpy" and (number := _of_numpy(value)) is not None:
+        return number
+    raise TypeError(
+        f"{place} is of the type {type(value).__name__}, which a checkpoint cannot hold; it must "
+        "be a tensor, number, text, or a list or dict of these"
+    )
+
+
+def _of_numpy(value: Any) -> Any:  # noqa: ANN401 - a scalar or an array
+    """A scalar as Python's number, an array of numbers as a tensor; None for anything else."""
+    if getattr(value, "ndim", None) == 0:
+        number = value.item()
+        return number if isinstance(number, bool | int | float | str) else None
+    if getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf":
+        import torch
+
+        return torch.tensor(value)
+    return None

@@ -1,12 +1,14 @@
 import json
 import math
 
+import numpy as np
 import pytest
+import torch
 from pydantic import ValidationError
 
 from trainer import checkpoint
 from trainer.config import TrainerConfig
-from trainer.keeping import Best, CheckpointKeeper, dispensable
+from trainer.keeping import Best, CheckpointKeeper, copied, dispensable
 from trainer.rundir import RunDir
 
 
@@ -86,3 +88,27 @@ def test_one_that_cannot_be_written_deletes_nothing(folder, monkeypatch):
     assert keeper.best == Best(10, 1.0)
     assert kept(folder) == [10]
     assert json.dumps(keeper.best._asdict()) == '{"iteration": 10, "mean_reward": 1.0}'
+
+
+def test_numpys_numbers_and_paths_are_kept_as_what_is_read_back_without_code(tmp_path):
+    """A person's own term may leave any of them in the state, and torch would save them all."""
+    state = {
+        "weights": {"alive": np.float64(2.0), np.str_("near"): np.float32(0.5)},
+        "counts": [np.int64(3), np.bool_(True), (1, 2.5, None, "x")],
+        "array": np.arange(3.0),
+        "from": tmp_path / "x",
+        "tensor": torch.ones(2),
+    }
+    checkpoint.save(tmp_path / "model_1.pt", copied(state))
+    loaded = checkpoint.load(tmp_path / "model_1.pt")
+    assert loaded["weights"] == {"alive": 2.0, "near": 0.5}
+    assert [type(value) for value in loaded["weights"].values()] == [float, float]
+    assert loaded["counts"] == [3, True, [1, 2.5, None, "x"]]
+    assert loaded["array"].tolist() == [0.0, 1.0, 2.0]
+    assert loaded["from"] == str(tmp_path / "x")
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), np.array([object()]), 1j])
+def test_what_no_checkpoint_can_hold_is_named_with_its_place(value):
+    with pytest.raises(TypeError, match=r"^state\.env\.mine\[1\] is of the type \w+, which a"):
+        copied({"env": {"mine": [0, value]}})
