@@ -180,10 +180,17 @@ def newest_readable(folder: Path, needed: Collection[str] = ()) -> Newest:
         needed: parts that it must hold.
 
     Raises:
+        CheckpointError: the folder cannot be read.
         SchemaError: the newest whole one is of another schema. An older one is not taken instead:
             what came after it would be lost without need.
     """
     unreadable: list[str] = []
+    try:
+        os.listdir(folder)  # or a folder that may not be read would count as empty
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise CheckpointError(f"{folder}: cannot be read: {error.strerror}") from None
     for path in reversed(saved(folder)):
         try:
             state = load(path)

@@ -70,6 +70,21 @@ def test_the_newest_whole_checkpoint_is_taken_and_the_damaged_ones_are_named(tmp
     assert "model_20.pt: not readable as a checkpoint: it is cut short" in cut
 
 
+def test_a_folder_that_cannot_be_read_is_not_taken_for_an_empty_one(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file: cannot be read: Not a directory"):
+        checkpoint.newest_readable(tmp_path / "file")
+
+    def forbidden(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "listdir", forbidden)
+    with pytest.raises(CheckpointError, match="cannot be read: Permission denied"):
+        checkpoint.newest_readable(tmp_path)
+    monkeypatch.undo()
+    assert checkpoint.newest_readable(tmp_path / "nowhere") == (None, {}, ())
+
+
 def test_where_none_is_whole_none_is_taken(tmp_path):
     assert checkpoint.newest_readable(tmp_path) == (None, {}, ())
     (tmp_path / "model_3.pt").write_bytes(b"PK")
