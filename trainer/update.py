@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from trainer.config import TrainerConfig
 from trainer.distributed import Group
 from trainer.distributions import entropy, kl, log_prob
-from trainer.guard import NonFiniteError, named_samples, raise_first_non_finite
+from trainer.guard import NonFiniteError, all_finite, named_samples, raise_first_non_finite
 from trainer.losses import adapt_learning_rate, surrogate_losses, value_losses
 from trainer.normalizer import EmpiricalNormalizer
 from trainer.observation_sets import ObservationSet
@@ -326,20 +326,36 @@ class Learner:
 
         Call it once an iteration, after the last optimizer step: within a rollout and its update
         the statistics must not move.
+
+        Raises:
+            NonFiniteError: numbers so large that their squares are infinite: every observation
+                would be normalised to 0 from then on.
         """
         for network, read in ((self.actor, self.actor_set), (self.critic, self.critic_set)):
             if isinstance(network.obs_normalizer, EmpiricalNormalizer):
                 network.obs_normalizer.update(*read.parts(rollout.observations), group=self.group)
         if self.rnd is not None:
             self.rnd.update_normalizer(*self.rnd.read.parts(rollout.observations))
+        statistics = {
+            f"variance of {owner}.{name}": module._var
+            for owner, network in self._networks.items()
+            for name, module in network.named_modules()
+            if isinstance(module, EmpiricalNormalizer)
+        }
+        if statistics and not all_finite(statistics.values()):
+            raise_first_non_finite(statistics.items())
+
+    @property
+    def _networks(self) -> dict[str, nn.Module]:
+        networks = {"actor": self.actor, "critic": self.critic, "rnd": self.rnd}
+        return {name: network for name, network in networks.items() if network is not None}
 
     def _refuse(self, batch: Samples, computed: Mapping[str, Tensor | None]) -> NoReturn:
         """Raise for the first non-finite tensor of a mini-batch, in the order of computation."""
-        networks = [("actor", self.actor), ("critic", self.critic), ("rnd", self.rnd)]
+        networks = self._networks.items()
         gradients = (
             (f"gradient of {owner}.{name}", parameter.grad)
             for owner, network in networks
-            if network is not None
             for name, parameter in network.named_parameters()
             if parameter.grad is not None
         )

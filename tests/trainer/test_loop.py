@@ -7,6 +7,7 @@ import torch
 
 from tests.trainer.toy_env import ToyEnv
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.guard import NonFiniteError
 from trainer.loop import Trainer, Unwatched
 from trainer.stages import Stage
 
@@ -108,6 +109,31 @@ def test_statistics_move_in_fresh_alone_so_the_first_ratio_of_every_iteration_is
         if any(not torch.equal(before[name], after[name]) for name in after)
     ]
     assert moved == [Stage.FRESH] * 3
+
+
+def test_observations_whose_squares_are_infinite_end_the_run_before_they_are_all_that_is_seen():
+    """Their variance would be infinite, and every observation 0 behind it, for good."""
+
+    class Huge(ToyEnv):
+        def observe(self):
+            seen = super().observe()["policy"]
+            return {"actor": seen, "critic": seen * torch.tensor([1.0, 1e25])}
+
+    config = TrainerConfig(
+        seed=1,
+        num_steps_per_env=4,
+        num_mini_batches=2,
+        num_learning_epochs=1,
+        value_loss_coef=0.0,
+        actor=ActorConfig(hidden_dims=(4,)),
+        critic=CriticConfig(hidden_dims=(4,), obs_normalization=True),
+    )
+    trainer = Trainer(Huge(), config)
+    with torch.no_grad():
+        trainer.critic.mlp[0].weight[:, 1] = 0.0  # nothing else is to go wrong
+    with pytest.raises(NonFiniteError, match=r"^variance of critic\.obs_normalizer: 1 of 2 non-f"):
+        trainer.iterate()
+    assert trainer.completed_iterations == 0
 
 
 def test_the_first_mini_batch_alone_of_every_update_is_told_that_nothing_has_moved(monkeypatch):
