@@ -192,7 +192,8 @@ class Trainer:
         self.stage_seconds = [0.0] * len(Stage)
         self._logs, self._counts, self._faults, self._reports = [], [], [], []
         mini_batch_rows = self.rollout.num_samples // self.config.num_mini_batches
-        with self.threads.at(0):  # a step's operations are small, and physics needs the cores
+        # the operations of a step of few worlds are small, and physics needs the cores
+        with self.threads.at(self.env.num_envs * self.learner.num_weights):
             for step in range(self.rollout.num_steps):
                 self._run(Stage.OBSERVE, self.observe, step=step)
                 self._run(Stage.ACT_STEP, self.act_step, step=step)
