@@ -159,9 +159,9 @@ def test_the_first_mini_batch_alone_of_every_update_is_told_that_nothing_has_mov
     assert told == [True, False, False, False] * 2
 
 
-def ages(init_at_random_ep_len, seed=1):
+def ages(init_at_random_ep_len, seed=1, limit=1000):
     config = TrainerConfig(seed=seed, init_at_random_ep_len=init_at_random_ep_len)
-    return Trainer(ToyEnv(num_envs=256, max_episode_length=1000), config)
+    return Trainer(ToyEnv(num_envs=256, max_episode_length=limit), config)
 
 
 def test_worlds_start_at_ages_spread_over_the_time_limit_or_all_at_zero():
@@ -171,6 +171,8 @@ def test_worlds_start_at_ages_spread_over_the_time_limit_or_all_at_zero():
     assert (spread // 100).unique().numel() == 10  # some in every tenth
     assert torch.equal(ages(True).env.episode_length, spread)
     assert not ages(False).env.episode_length.any()
+    # an episode of 4 steps may have made 0 to 3: no world starts behind its limit
+    assert ages(True, limit=4).env.episode_length.unique().tolist() == [0, 1, 2, 3]
 
 
 def test_ages_are_drawn_once_and_not_again_where_a_run_continues():
