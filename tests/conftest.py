@@ -4,13 +4,24 @@ import resource
 import pytest
 from hypothesis import settings
 
+from tests import leftovers
+
 # Small tensors gain nothing from a second thread, and threads of several test runs on one machine
 # spin against each other: twenty times slower. Must be set before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+os.environ.update([leftovers.MARK.split("=")])
+
 # The machines that run this are shared: a slow example is no failure, and no two runs differ.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nobody_stays():
+    """Kill whatever the tests of a file leave behind, such as a program that was not waited for."""
+    yield
+    leftovers.kill_all(leftovers.MARK)
 
 
 @pytest.fixture

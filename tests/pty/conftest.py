@@ -1,17 +1,16 @@
 """A toy training in a real terminal, for the tests in here."""
 
-import contextlib
 import json
 import os
 import re
 import signal
 import sys
 import time
-import uuid
 from pathlib import Path
 
 import pytest
 
+from tests import leftovers
 from tests.pty.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
@@ -82,24 +81,12 @@ def wait_until(condition, timeout, what):
 
 
 @pytest.fixture(autouse=True)
-def _nobody_stays(monkeypatch):
-    """Kill whatever a test leaves behind: a run outlives its terminal, and its parent."""
-    mark = f"PPO_TUI_TEST={uuid.uuid4()}"
+def _nobody_stays_for_the_next_test(monkeypatch):
+    """Kill whatever a test leaves behind before the next one measures time."""
+    mark = leftovers.new_mark("PPO_TUI_TEST")
     monkeypatch.setenv(*mark.split("="))
     yield
-    while marked := list(processes_with(mark)):
-        for pid in marked:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
-
-
-def processes_with(mark):
-    """Numbers of the processes that were started with a variable in their environment."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                yield int(folder.name)
+    leftovers.kill_all(mark)
 
 
 @pytest.fixture
