@@ -161,7 +161,7 @@ def _function(source: Source, said: str) -> Callable[..., Any]:
             if source.package.endswith(".py")
             else importlib.import_module(source.package)
         )
-    except Exception as error:  # whatever a module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
         raise PresetError(
             [f"{said}: cannot be imported: {type(error).__name__}: {error}"]
         ) from None

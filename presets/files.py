@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from presets.paths import typed
 from presets.problems import NULL_BYTES, PresetError, did_you_mean, not_utf8
 
 OURS = Path(__file__).parent
@@ -59,7 +60,7 @@ def find(name: str) -> PresetFile:
         PresetError: there is none.
     """
     if _is_path(name):
-        return _at_path(Path(name).expanduser(), name)
+        return _at_path(typed(name), name)
     for file in _all_files():
         if file.name == name:
             return file
@@ -112,7 +113,7 @@ def chain(name: str) -> list[tuple[PresetFile, dict[str, Any]]]:
 def _find_base(base: str, child: PresetFile, seen: list[PresetFile]) -> PresetFile:
     taken = {file.path.resolve() for file in seen}
     if _is_path(base):
-        candidates = [_at_path(child.path.parent / Path(base).expanduser(), base, child.label)]
+        candidates = [_at_path(child.path.parent / typed(base), base, child.label)]
     else:
         candidates = [file for file in _all_files() if file.name == base]
     free = [file for file in candidates if file.path.resolve() not in taken]

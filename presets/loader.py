@@ -83,7 +83,7 @@ def load(
     terms = term_files.checked(own_terms)
     changes = overrides.collect(settings, flags)
     layers = _stack(chain, device)
-    if source := flags.get("--env"):
+    if (source := flags.get("--env")) is not None:
         layers.lay(Layer("--env", {"name": run_name(source)}))
     for change in changes:
         layers.lay(Layer(change.origin, change.table))

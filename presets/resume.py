@@ -13,7 +13,7 @@ from presets.loader import Resolved, differences, filed_under, load, to_toml
 from presets.memory import require_memory
 from presets.problems import PresetError, locate
 from presets.ranks import Ranks, joining, notes_on_state
-from presets.runs import LATEST, find_run, runs
+from presets.runs import LATEST, find_run, require_readable, runs
 from presets.toml import format_key, format_value
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
@@ -70,7 +70,7 @@ def resumed_session(
             read, it trained something else, or it is done already.
     """
     settings, own_terms = tuple(settings), tuple(own_terms)
-    name = run_name(flags["--env"]) if flags.get("--env") else filed_under(preset)
+    name = run_name(flags["--env"]) if flags.get("--env") is not None else filed_under(preset)
     found = _newest_run(name) if run == LATEST else _named_run(name, run)
     trained = load(str(found.folder / "config.toml"), (), device.kind, own_terms=own_terms)
     if trained.preset.name != name:
@@ -141,6 +141,7 @@ def _named_run(preset: str, run: str) -> Found:
 
 def _newest_run(preset: str) -> Found:
     """Find the newest run of a preset that has a readable checkpoint."""
+    require_readable()
     passed_over: list[str] = []
     for folder in runs(preset):
         _refuse_busy(folder)

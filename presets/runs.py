@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from presets.paths import typed
 from presets.problems import PresetError, did_you_mean
 from trainer.rundir import RUNS
 
@@ -26,6 +28,21 @@ def runs(preset: str | None = None) -> list[Path]:
     )
 
 
+def require_readable() -> None:
+    """Refuse a `runs/` in which nothing can be found; where there is none there are no runs.
+
+    Raises:
+        PresetError: it is no folder, or cannot be read.
+    """
+    try:
+        with os.scandir(RUNS):
+            return
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise PresetError([f"{RUNS}: cannot be read: {error.strerror}"]) from None
+
+
 def find_run(name: str, preset: str | None = None, option: str = "") -> Path:
     """Return the folder of a run, by what a person calls it.
 
@@ -42,12 +59,14 @@ def find_run(name: str, preset: str | None = None, option: str = "") -> Path:
     if name.endswith(f"/{LATEST}") and not Path(name).exists():
         preset, name = name.removesuffix(f"/{LATEST}"), LATEST
     if name == LATEST:
+        require_readable()
         newest = runs(preset)
         if not newest:
             raise PresetError([f"{said}: {RUNS / (preset or '')} holds no run"])
         return newest[0]
-    if name and (folder := Path(name).expanduser()).exists():
+    if name and (folder := typed(name)).exists():
         return _checked(folder, said)
+    require_readable()
     named = [
         folder
         for folder in runs(preset)

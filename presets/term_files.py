@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from presets.paths import typed
 from presets.problems import NULL_BYTES, PresetError, not_utf8
 from sim.signatures import DECORATORS, read_terms
 
@@ -15,7 +16,7 @@ def checked(paths: Iterable[Path]) -> tuple[Path, ...]:
     Raises:
         PresetError: one cannot, or does not; says which and why.
     """
-    full = tuple(path.expanduser().absolute() for path in paths)
+    full = tuple(typed(path).absolute() for path in paths)
     problems = [problem for path in full for problem in _problems(path)]
     if problems:
         raise PresetError(problems)

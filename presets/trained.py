@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from presets.build import Device, build_env
 from presets.loader import Resolved, load
+from presets.paths import typed
 from presets.problems import PresetError
-from presets.runs import LATEST, find_run, runs
+from presets.runs import LATEST, find_run, require_readable, runs
 from presets.schema import Preset
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
@@ -49,7 +50,7 @@ def find_trained(name: str, own_terms: Iterable[Path] = ()) -> Trained:
         PresetError: there is no such run or checkpoint, or it cannot be read.
     """
     let_torch_threads_sleep()
-    path = Path(name).expanduser()
+    path = typed(name)
     if name and path.is_file():
         folder, found = _run_around(path), checkpoint.Newest(path, _load(path), ())
     else:
@@ -138,6 +139,7 @@ def _newest(name: str) -> tuple[Path, checkpoint.Newest]:
         if found.path is None:
             raise PresetError([*found.unreadable, _nothing_in(folder, found)])
         return folder, found
+    require_readable()
     passed_over: list[str] = []
     for folder in runs(preset or None):
         found = _newest_in(folder)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from tui.commands.options import Terms
+from tui.commands.options import Terms, as_typed
 from tui.commands.play import Run
 from tui.commands.refusing import refuse, refusing_bad_input
 
@@ -28,7 +28,12 @@ def export(
     ] = "onnx",
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="Where to; exported/ in the run if unset."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Where to; exported/ in the run if unset.",
+            callback=as_typed,
+        ),
     ] = None,
     terms: Terms = None,
 ) -> None:

@@ -8,14 +8,25 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.options import DeviceChoice, NumEnvs, RunFolder, RunName, Settings, Terms
+from tui.commands.options import (
+    DeviceChoice,
+    NumEnvs,
+    RunFolder,
+    RunName,
+    Settings,
+    Terms,
+    as_typed,
+)
 from tui.commands.refusing import refusing_bad_input
 from tui.commands.run import check_folder_name
 
 
 def import_run(
     checkpoint: Annotated[
-        Path, typer.Argument(metavar="CHECKPOINT", help="A model_*.pt of RSL-RL 3 to 5.")
+        Path,
+        typer.Argument(
+            metavar="CHECKPOINT", help="A model_*.pt of RSL-RL 3 to 5.", callback=as_typed
+        ),
     ],
     preset: Annotated[
         str,

@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+
+def as_typed(path: Path | None) -> Path | None:
+    """Write out a path's `~`."""
+    from presets.paths import typed
+
+    return None if path is None else typed(path)
+
+
 PresetName = Annotated[
     str, typer.Argument(metavar="PRESET", help="Name of a preset, or path of a .toml file.")
 ]
@@ -61,7 +69,9 @@ Terms = Annotated[
 ]
 RunFolder = Annotated[
     Path | None,
-    typer.Option("--run-dir", metavar="DIR", help="The run's own folder, new or empty."),
+    typer.Option(
+        "--run-dir", metavar="DIR", help="The run's own folder, new or empty.", callback=as_typed
+    ),
 ]
 RunName = Annotated[
     str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import NoReturn
@@ -10,6 +11,9 @@ from typing import NoReturn
 import typer
 
 from tui.exit_codes import BAD_INPUT, OUT_OF_MEMORY
+
+LONGEST_PATH = 200
+"""Characters of a path that are shown: some are refused for being too long."""
 
 
 @contextlib.contextmanager
@@ -24,6 +28,10 @@ def refusing_bad_input() -> Iterator[None]:
         refuse(error.messages, OUT_OF_MEMORY)
     except PresetError as error:
         refuse(error.messages)
+    except OSError as error:
+        if error.filename is None:  # not of a path, such as an output that is lost
+            raise
+        refuse([f"{_shortened(os.fsdecode(error.filename))}: {error.strerror}"])
 
 
 def refuse(messages: list[str], code: int = BAD_INPUT) -> NoReturn:
@@ -31,6 +39,10 @@ def refuse(messages: list[str], code: int = BAD_INPUT) -> NoReturn:
     for message in messages:
         print(_harmless(message), file=sys.stderr)
     raise typer.Exit(code)
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."
 
 
 def _harmless(text: str) -> str:

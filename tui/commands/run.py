@@ -98,8 +98,9 @@ def base_preset(env: str | None, resume: str | None = None) -> str:
     """Return the preset to start from where none is named: a run's own, or one for the worlds."""
     if env is None:
         from presets.files import names
+        from presets.paths import typed
 
-        if resume and (config := Path(resume).expanduser() / "config.toml").is_file():
+        if resume and (config := typed(resume) / "config.toml").is_file():
             return str(config)
         what = "name a preset, or worlds with --env, or a run's folder with --resume"
         refuse([what, f"presets: {', '.join(names())}"])

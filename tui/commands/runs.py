@@ -69,9 +69,12 @@ def runs(
     """List the runs under runs/, the newest first: state, steps, reward. Or compare some."""
     if ctx.invoked_subcommand is not None:
         return
+    from presets.runs import require_readable
     from presets.runs import runs as folders_of
     from trainer.summary import summarize_run
 
+    with refusing_bad_input():
+        require_readable()
     found = [summarize_run(folder) for folder in folders_of(preset)]
     if as_json:
         print(json.dumps([_as_json(run) for run in found], indent=2))
