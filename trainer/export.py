@@ -109,22 +109,23 @@ def write_onnx(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, 
         with warnings.catch_warnings(), torch.no_grad():
             # the newer exporter needs one package more, and writes the weights to a second file
             warnings.simplefilter("ignore")
+            file = io.BytesIO()  # torch takes no path that is not UTF-8
             torch.onnx.export(
                 module,
                 (torch.zeros(1, num_obs), *hidden),
-                str(beside),
+                file,
                 input_names=inputs,
                 output_names=outputs,
                 dynamic_axes=free,
                 opset_version=OPSET,
                 dynamo=False,
             )
-        model = onnx.load(str(beside))
+        model = onnx.load_model_from_string(file.getvalue())
         for key, value in metadata.items():
             text = value if isinstance(value, str) else json.dumps(value)
             model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=text))
         onnx.checker.check_model(model)
-        onnx.save(model, str(beside))
+        beside.write_bytes(model.SerializeToString())
         step, checked_with = _run_onnx(beside, model, outputs)
         difference = _compare(policy, num_obs, step)
     ports = _shapes(model.graph.input), _shapes(model.graph.output)
@@ -155,7 +156,7 @@ def write_jit(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, A
             file = io.BytesIO()
             torch.jit.save(script(policy, num_obs), file, _extra_files=extra)
             beside.write_bytes(file.getbuffer())
-            loaded = torch.jit.load(str(beside))  # type: ignore[no-untyped-call]
+            loaded = torch.jit.load(io.BytesIO(beside.read_bytes()))  # type: ignore[no-untyped-call]
 
         def step(obs: Tensor, hidden: HiddenState) -> tuple[Tensor, HiddenState]:
             if all(not bool(state.any()) for state in hidden):
@@ -183,7 +184,9 @@ def _run_onnx(path: Path, model: ModelProto, outputs: Sequence[str]) -> tuple[St
 
         run, name = onnx.reference.ReferenceEvaluator(model).run, "onnx's reference evaluator"
     else:
-        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            path.read_bytes(), providers=["CPUExecutionProvider"]
+        )
         run, name = session.run, f"onnxruntime {onnxruntime.__version__}"
 
     def step(obs: Tensor, hidden: HiddenState) -> tuple[Tensor, HiddenState]:

@@ -58,6 +58,7 @@ class CheckpointKeeper:
         """Completed iterations of the last one written or resumed from; 0: there is none."""
         self.folder = run_dir.checkpoints
         """Where they lie."""
+        self._run_dir = run_dir
         self._keep = keep
         self._record = record
         self._resumed_from = resumed_from
@@ -95,6 +96,7 @@ class CheckpointKeeper:
         iteration = state["completed_iterations"]
         path = checkpoint.path_for(self.folder, iteration)
         try:
+            self._run_dir.restore()
             checkpoint.save(path, state)
         except OSError as error:
             self._record("alert", f"checkpoint {path.name} not saved: {error}; training goes on")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from trainer import claim
 from trainer.telemetry import Event, RunState
-from trainer.whole import written_whole
+from trainer.whole import folder_made, written_whole
 
 MetricValue = float | Sequence[float]
 
@@ -58,6 +58,7 @@ class RunDir:
         self.path = path
         self.on_trouble = on_trouble or (lambda sentence: None)
         self._troubled: set[str] = set()
+        self._lasting: dict[Path, str] = {}  # what is written once, should it be deleted
 
     @property
     def config(self) -> Path:
@@ -102,14 +103,12 @@ class RunDir:
             RunDirError: the folder holds something already, or cannot be written.
         """
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            _require_empty(path)
-            claim.claim(path)
-            _require_empty(path)  # another process may have been faster, and be done already
-            run_dir = cls(path)
-            run_dir.checkpoints.mkdir()
-            run_dir.log.touch()
-            _write_whole(run_dir.config, config_toml, durable=True)
+            with folder_made(path):
+                _require_empty(path)
+                claim.claim(path)
+                _require_empty(path)  # another process may have been faster, and be done already
+                run_dir = cls(path)
+                run_dir._fill(config_toml)
         except claim.ClaimedError as error:
             raise RunDirError(f"--run-dir {path}: {error}") from None
         except NotADirectoryError:
@@ -143,7 +142,7 @@ class RunDir:
                 stray.unlink()
             _keep_lines(run_dir.metrics, lambda row: row.get("iteration", math.inf) <= iteration)
             _keep_lines(run_dir.events, lambda event: True)
-            _write_whole(run_dir.config, config_toml, durable=True)
+            run_dir._write_config(config_toml)
         except claim.ClaimedError as error:
             raise RunDirError(f"{path}: {error}") from None
         except OSError as error:
@@ -193,8 +192,32 @@ class RunDir:
         except OSError as error:
             self._report(self.status, error)
 
+    def restore(self) -> None:
+        """Make the folder anew if somebody has deleted or moved it: a checkpoint needs its settings.
+
+        It is told, once.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        missing = [path for path in self._lasting if not path.exists()]
+        if not missing:
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not (self.path / claim.NAME).exists():  # the claim has gone with it
+            self.release()
+            try:
+                claim.claim(self.path)
+            except claim.ClaimedError as error:
+                raise OSError(str(error)) from None
+        for path in missing:
+            _write_whole(path, self._lasting[path], durable=True)
+        names = ", ".join(path.name for path in missing)
+        self.on_trouble(f"{self.path}: {names} had gone, written again; training goes on")
+
     def write_info(self, text: str) -> None:
         """Replace what stays the same for the whole run; a JSON text."""
+        self._lasting[self.info] = text + "\n"
         try:
             _write_whole(self.info, text + "\n")
         except OSError as error:
@@ -207,6 +230,24 @@ class RunDir:
                 file.write(text if text.endswith("\n") else text + "\n")
         except OSError as error:
             self._report(self.log, error)
+
+    def _write_config(self, text: str) -> None:
+        _write_whole(self.config, text, durable=True)
+        self._lasting[self.config] = text
+
+    def _fill(self, config_toml: str) -> None:
+        """Make what a new run begins with, or nothing."""
+        try:
+            self.checkpoints.mkdir()
+            self.log.touch()
+            self._write_config(config_toml)
+        except OSError:
+            self.release()
+            for part in (self.config, self.log, self.path / claim.NAME):
+                part.unlink(missing_ok=True)
+            if self.checkpoints.exists():
+                self.checkpoints.rmdir()
+            raise
 
     def _append(self, path: Path, line: Mapping[str, Any]) -> None:
         try:

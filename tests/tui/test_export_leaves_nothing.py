@@ -1,5 +1,6 @@
 """An export that fails leaves nothing behind, neither a file nor a folder: real processes."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,10 @@ def test_a_failed_export_leaves_the_disk_as_it_was(options, surroundings, said):
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_name_that_is_not_utf_8_is_a_place_like_any_other():
+    for name, options in ((b"b\xff.onnx", []), (b"b\xff.pt", ["--format", "jit"])):
+        ended = export(*options, "--output", os.fsdecode(name))
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert os.path.getsize(name) > 1000

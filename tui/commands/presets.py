@@ -12,13 +12,13 @@ from tui.commands.options import (
     Terms,
 )
 from tui.commands.refusing import refusing_bad_input
-from tui.draw.spans import clean
 
 
 def presets() -> None:
     """List the presets: ours, those in ./presets, and your own."""
     from presets.files import files
     from presets.loader import describe
+    from tui.draw.spans import clean  # with it comes rich
 
     found = files()
     width = max(len(file.name) for file in found)
