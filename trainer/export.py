@@ -113,7 +113,7 @@ def write_onnx(policy: Policy, num_obs: int, path: Path, metadata: Mapping[str, 
             torch.onnx.export(
                 module,
                 (torch.zeros(1, num_obs), *hidden),
-                file,
+                file,  # type: ignore[arg-type]  # the older exporter takes it, untold
                 input_names=inputs,
                 output_names=outputs,
                 dynamic_axes=free,

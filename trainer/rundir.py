@@ -193,9 +193,9 @@ class RunDir:
             self._report(self.status, error)
 
     def restore(self) -> None:
-        """Make the folder anew if somebody has deleted or moved it: a checkpoint needs its settings.
+        """Make the folder anew if it was deleted or moved: a checkpoint needs its settings.
 
-        It is told, once.
+        It is told each time.
 
         Raises:
             OSError: it cannot be written.
