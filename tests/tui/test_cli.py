@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -353,6 +354,21 @@ def test_a_reader_that_goes_away_does_not_end_the_training():
     assert errors == b""
     assert len(metrics("run")) == 20
     assert "the output cannot be written any more" in Path("run/log.txt").read_text()
+
+
+def test_a_run_whose_folder_is_deleted_can_be_gone_on_with():
+    command = [*COMMAND, "run", "tiny", "--iterations", "100000", "--run-dir", "run"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b"it      3/" not in process.stdout.readline():
+        assert process.poll() is None
+    shutil.rmtree("run", ignore_errors=True)  # a file may be written meanwhile
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"")
+    done = json.loads(Path("run/status.json").read_text())["completed_iterations"]
+    again = train("tiny", "--resume", "run", "--iterations", str(done + 1))
+    assert (again.returncode, again.stderr) == (0, b"")
+    assert f"goes on after {done} iterations" in again.stdout.decode()
 
 
 def test_a_dumb_terminal_gets_plain_lines():
