@@ -35,6 +35,10 @@ def said(app, id_="problem"):
     return str(app.screen.query_one(f"#{id_}").render())
 
 
+def shown(app):
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
 async def press(pilot, *keys):
     for key in keys:
         await pilot.press(key)
@@ -210,6 +214,37 @@ async def test_looking_back_shows_an_earlier_iteration_and_says_that_training_go
         await press(pilot, "escape")
         assert "LOOKING BACK" not in status_of(app)
         assert health.snapshot.completed_iterations == 105
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50)])
+async def test_a_panel_that_fills_the_screen_hides_no_word_on_the_past_or_a_pause(session, size):
+    app, running = open_app(session, size)
+    async with running as pilot:
+        session.finish_iteration()
+        await pilot.pause(0.05)
+        await press(pilot, "tab", "tab", "z", "comma")
+        assert app.screen.maximized is not None
+        assert "LOOKING BACK at iteration 313" in shown(app)
+        assert "q Quit" in shown(app)
+        session.command(Command.STEP_STAGE)
+        await press(pilot, "escape")
+        await pilot.pause(0.1)
+        assert app.screen.maximized is not None
+        assert "PAUSED behind" in shown(app)
+
+
+async def test_in_the_trace_too_esc_leaves_the_past_first():
+    session = Session(paused=True, stage=Stage.TARGETS, step=24)
+    app, running = open_app(session)
+    async with running as pilot:
+        session.finish_iteration()
+        await pilot.pause(0.1)
+        await press(pilot, "t", "comma")
+        assert "LOOKING BACK" in status_of(app)
+        await press(pilot, "escape")
+        await pilot.pause(0.1)
+        assert "LOOKING BACK" not in status_of(app)
+        assert app.screen.view == "trace"
 
 
 async def test_a_session_that_is_over_can_be_looked_back_at_but_not_steered(session):

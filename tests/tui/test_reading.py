@@ -198,7 +198,7 @@ async def test_the_focused_panel_is_explained_first():
         await pilot.press("question_mark")
         await pilot.pause(0.1)
         seen = [strip.text for strip in app.screen._compositor.render_strips()]
-        assert "Health" in seen[2]
+        assert "Health" in seen[1]
         assert any("far off or not finite" in line for line in seen)
 
 

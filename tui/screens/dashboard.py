@@ -59,6 +59,8 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
     ]
     CSS_PATH: ClassVar[list[str]] = ["dashboard.tcss", "trace.tcss"]
     AUTO_FOCUS = ""
+    ALLOW_IN_MAXIMIZED_VIEW = ".-textual-system, #bottom"
+    ESCAPE_TO_MINIMIZE = False  # `action_back` knows what comes first
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", tooltip="Pause at the next stage boundary"),
         Binding("space", "run", "Run", tooltip="Run on"),
@@ -177,11 +179,14 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
                 ViewBar(VIEWS, id="views"),
                 ContentSwitcher(*views, initial=VIEWS[0], id="switcher"),
                 FilterLine(id="filter"),
-                StatusLine(id="status"),
                 id="page",
             ),
-            KeyLine(),
+            Vertical(*self.last_lines(), id="bottom"),
         ]
+
+    def last_lines(self) -> list[Widget]:
+        """Return what stays in sight even when one panel fills the screen."""
+        return [StatusLine(id="status"), KeyLine()]
 
     @property
     def view(self) -> str:

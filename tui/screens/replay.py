@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widget import Widget
 
 from trainer.recording import Recording
@@ -94,12 +93,10 @@ class ReplayScreen(DashboardScreen):
         self._pace = 0
         self._at = 0.0
 
-    def contents(self) -> list[Widget]:
-        """Return the dashboard's widgets, with the slider above the status line."""
-        page, footer = super().contents()
-        assert isinstance(page, Vertical)
+    def last_lines(self) -> list[Widget]:
+        """Return the slider, and the dashboard's own lines."""
         self._slider = TimeSlider(self._recording, id="slider")
-        return [page, self._slider, footer]
+        return [self._slider, *super().last_lines()]
 
     def on_mount(self) -> None:
         """Be ready to play."""

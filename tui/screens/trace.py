@@ -22,6 +22,7 @@ from tui.panels.tensor_large import TensorLarge
 from tui.panels.tensors import TensorTable
 from tui.panels.trace import NumbersPanel, StageCard, TraceState, tab_texts
 from tui.screens.base import FollowsTerminal
+from tui.screens.steering import SteeringScreen
 
 if TYPE_CHECKING:
     from tui.app import DashboardApp
@@ -182,8 +183,11 @@ class TraceView(Vertical):
         self._arrange()
 
     def action_close(self) -> None:
-        """Close the tensor, or leave the trace."""
-        if self.screen.maximized is not None:
+        """Leave the past, close the tensor, or leave the trace."""
+        screen = self.screen
+        if isinstance(screen, SteeringScreen) and screen.looking_back.shown is not None:
+            self.call_later(screen.run_action, "back")
+        elif screen.maximized is not None:
             self.screen.minimize()
             self._focus()
         elif self.state.opened:
