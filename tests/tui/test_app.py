@@ -413,3 +413,13 @@ async def test_the_overview_shows_what_fits(session, size, shown, hidden):
             assert app.screen.region.contains_region(panel.region), name
         for name in hidden:
             assert not is_shown(app.screen.query_one(f"#overview-{name}")), name
+
+
+@pytest.mark.parametrize("gone", ["StatusLine", "ViewBar", "NotesPanel"])
+async def test_a_snapshot_that_comes_while_the_screen_is_taken_down_is_not_shown(session, gone):
+    app, running = open_app(session)
+    async with running as pilot:
+        await pilot.pause()
+        dashboard = app.screen
+        await dashboard.query(gone).remove()
+        dashboard.show(session.snapshot())

@@ -229,9 +229,12 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         self._draw()
 
     def _draw(self) -> None:
+        if not (self.query(StatusLine) and self.query(ViewBar)):
+            return  # the app is ending, and takes the screen down part by part
         snapshot, session = self.looking_back.shown or (self.snapshot, self.session)
         with self.app.batch_update():
-            self.query_one(NotesPanel).show(snapshot, session)  # has to know when to appear
+            for notes in self.query(NotesPanel):  # has to know when to appear
+                notes.show(snapshot, session)
             for widget in self.query(LIVE):
                 if isinstance(widget, Panel | FailureView | OutputTail) and is_shown(widget):
                     widget.show(snapshot, session)
