@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainer.recording import read_info
 from trainer.rundir import MetricsRow, RunDir, writer
-from trainer.telemetry import RunState
+from trainer.telemetry import RunInfo, RunState
 
 REWARD = "Train/mean_reward"
 """The tag by which runs are compared."""
@@ -49,6 +50,8 @@ class RunSummary:
     elapsed: float | None
     """Seconds of training, pauses left out."""
     failure: str | None
+    info: RunInfo | None = None
+    """What it was started with, and what stays the same; None where it did not get so far."""
 
 
 def summarize_run(folder: Path) -> RunSummary:
@@ -78,6 +81,7 @@ def summarize_run(folder: Path) -> RunSummary:
         started=_started(folder, stamp),
         elapsed=_number(last.get("elapsed", status.get("elapsed"))),
         failure=_text(status.get("failure")),
+        info=read_info(RunDir(folder)),
     )
 
 

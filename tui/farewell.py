@@ -28,26 +28,45 @@ def resume_command(info: RunInfo, completed_iterations: int) -> str:
         info: the run.
         completed_iterations: how far it has come; a run that is done goes on to twice that.
     """
-    folder = Path(info.run_dir)
-    run = folder.name if folder == RUNS / info.preset / folder.name else str(folder)
-    words = ["ppo-tui", "run", _preset_argument(info), "--resume", run]
-    for path in info.own_terms:
+    is_done = completed_iterations >= info.num_iterations
+    return continuing_command(
+        info.preset, Path(info.run_dir), info, 2 * completed_iterations if is_done else None
+    )
+
+
+def continuing_command(
+    preset: str, folder: Path, info: RunInfo | None, total: int | None, device: str = ""
+) -> str:
+    """Return the command that goes on with a run as it was started.
+
+    Args:
+        preset: what it trains.
+        folder: where it lies now.
+        info: what it was started with, as far as it is known.
+        total: iterations to go on to; None: its own.
+        device: where to train, unless that is chosen by itself.
+    """
+    run = folder.name if folder == RUNS / preset / folder.name else str(folder)
+    words = ["ppo-tui", "run", _preset_argument(preset, folder), "--resume", run]
+    for path in info.own_terms if info is not None else ():
         words += ["--terms", path]
-    if info.world_size > 1:
+    if info is not None and info.world_size > 1:
         words += ["--processes", str(info.world_size)]
-    if completed_iterations >= info.num_iterations:
-        words += ["--iterations", str(2 * completed_iterations)]
+    if device:
+        words += ["--device", device]
+    if total is not None:
+        words += ["--iterations", str(total)]
     return shlex.join(words)
 
 
-def _preset_argument(info: RunInfo) -> str:
+def _preset_argument(preset: str, folder: Path) -> str:
     """The preset's name, or the run's own configuration where that name leads elsewhere."""
     try:
-        if filed_under(info.preset) == info.preset:
-            return info.preset
+        if filed_under(preset) == preset:
+            return preset
     except PresetError:
         pass
-    return str(Path(info.run_dir) / "config.toml")
+    return str(folder / "config.toml")
 
 
 def _checkpoints(events: EventLog) -> list[str]:

@@ -3,6 +3,8 @@
 import datetime as dt
 import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,15 @@ from typer.testing import CliRunner
 from presets.form import form_fields
 from presets.loader import load
 from tests.presets.tiny import TINY, write
+from tests.tui.fake_session import run_info
 from trainer.rundir import RunDir, process_start
 from trainer.summary import summarize_run
+from trainer.wire import to_json
 from tui import cli
 from tui.app import DashboardApp
 from tui.draw.spans import Charset
-from tui.opening import Opening, newest_runs
+from tui.opening import Opening, Seen, newest_runs, run_menu
+from tui.remote import attaching
 from tui.screens.dashboard import DashboardScreen
 from tui.screens.edit import EditScreen, FieldList
 from tui.screens.menu import MenuScreen
@@ -234,21 +239,178 @@ async def at_the_runs(pilot, app):
     await pilot.pause()
 
 
-@pytest.mark.parametrize(
-    ("key", "state", "shown"),
-    [("w", "running", "running, in process"), ("p", "finished", "stopped")],
-)
-async def test_a_run_can_be_watched_or_played(key, state, shown):
-    past("2026-02-01_09-30-00", state, os.getpid())
+async def until(pilot, condition):
+    """Wait for what a worker does."""
+    for _ in range(1500):
+        await pilot.pause(0.02)
+        if condition():
+            return
+    raise AssertionError("not within 30 s")
+
+
+async def test_a_run_that_is_over_is_watched_as_it_was_recorded():
+    past("2026-02-01_09-30-00")
     opening, app, running = opened((80, 24))
     async with running as pilot:
         await at_the_runs(pilot, app)
         assert "mean reward   6.000, at best 6.000" in text_of(app, "#details")
-        assert f"state         {shown}" in text_of(app, "#details")
-        await pilot.press(key)
-        await pilot.pause()
-    assert opening.next is not None
+        assert "state         stopped" in text_of(app, "#details")
+        await pilot.press("w")
+        await until(pilot, lambda: opening.next is not None)
     assert app.return_value == 0
+
+
+async def test_a_live_run_that_does_not_answer_is_told_of_in_the_menu(monkeypatch):
+    monkeypatch.setattr(attaching, "START_PATIENCE", 0.1)
+    past("2026-02-01_09-30-00", "running", os.getpid())
+    opening, app, running = opened((80, 24))
+    async with running as pilot:
+        await at_the_runs(pilot, app)
+        assert "state         running, in process" in text_of(app, "#details")
+        await pilot.press("w")
+        await until(pilot, lambda: text_of(app, "#problem"))
+        assert "trains, but cannot be reached" in text_of(app, "#problem")
+    assert opening.next is None
+
+
+async def test_a_policy_that_cannot_be_played_is_told_of_in_the_menu():
+    run = past("2026-02-01_09-30-00")
+    run.config.write_text(CliRunner().invoke(cli.app, ["show", "tiny", "--seed", "1"]).output)
+    opening, app, running = opened((80, 24))
+    async with running as pilot:
+        await at_the_runs(pilot, app)
+        await pilot.press("p")
+        await until(pilot, lambda: text_of(app, "#problem"))
+        assert "has no checkpoint yet" in text_of(app, "#problem")
+    assert opening.next is None
+
+
+async def test_the_menu_opens_again_at_the_run_it_was_left_for_with_what_went_wrong():
+    past("2026-02-01_09-30-01")
+    left = past("2026-02-01_09-30-00").path
+    opening, app, running = opened((80, 24))
+    async with running as pilot:
+        await at_the_runs(pilot, app)
+        await pilot.press("down", "w")
+        await until(pilot, lambda: opening.next is not None)
+    opening.reopen("the worlds could not be built")
+    assert opening.app is not app
+    async with opening.app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: opening.app.screen.has_class("-runs"))
+        await until(pilot, lambda: text_of(opening.app, "#problem"))
+        assert opening.app.screen.run_here.folder == left
+        assert text_of(opening.app, "#problem") == "the worlds could not be built"
+        await pilot.press("up")
+        await pilot.pause()
+        assert text_of(opening.app, "#problem") == ""
+
+
+def test_the_menu_comes_back_until_it_is_left_or_a_signal_ends_what_was_shown(monkeypatch):
+    shown = []
+
+    def run_app(app):
+        shown.append(app)
+        return 0
+
+    ends = [Seen(0), Seen(1, "no worlds"), Seen(129)]
+
+    class Leaving(Opening):
+        @property
+        def next(self):
+            return (lambda: ends.pop(0)) if ends else None
+
+        @next.setter
+        def next(self, following):
+            pass
+
+    monkeypatch.setattr("tui.opening.run_app", run_app)
+    monkeypatch.setattr("tui.opening.Opening", Leaving)
+    assert run_menu(device="cpu") == 129
+    assert len(shown) == 3
+    assert run_menu(device="cpu") == 0
+
+
+OWN_TERMS = '''
+from sim.terms.registry import reward
+
+@reward
+def nothing(env):
+    """Nothing, [N]."""
+    return env.terminations.terminated.float() * 0
+'''
+
+
+async def test_a_run_with_terms_of_ones_own_goes_on_with_them_or_says_how():
+    own = Path("mine.py").absolute()
+    own.write_text(OWN_TERMS)
+    options = ["--terms", "mine.py", "--set", "env.rewards.nothing.weight=1.0"]
+    command = ["run", "tiny", "--headless", "--seed", "1", "--iterations", "2", *options]
+    # in a process of its own: this one would remember the file
+    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    subprocess.run([sys.executable, "-m", "tui", *command], env=env, check=True)
+    folder = newest_runs()[0].folder
+    line = f"ppo-tui run tiny --resume {folder.name} --terms {own} --iterations 4"
+
+    own.rename("elsewhere.py")
+    _, app, running = opened()
+    async with running as pilot:
+        await at_the_runs(pilot, app)
+        await pilot.press("enter")
+        await until(pilot, lambda: text_of(app, "#problem"))
+        assert f"--terms {own}: cannot be read" in text_of(app, "#problem")
+        assert text_of(app, "#command") == line
+        Path("elsewhere.py").rename(own)
+        assert text_of(app, "#command") == line
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session and app.session.snapshot().state.is_over)
+        assert app.session.snapshot().completed_iterations == 4
+        await pilot.press("q")
+
+
+def with_info(run, **changes):
+    """Write what a run was started with, and read the run again."""
+    RunDir(run.path).write_info(to_json(run_info(**changes)))
+    return summarize_run(run.path)
+
+
+def test_a_run_of_several_processes_goes_on_in_as_many(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(
+        "presets.resume.resumed_session", lambda *args, **options: asked.update(options)
+    )
+    run = with_info(past("2026-02-01_09-30-00"), world_size=3, own_terms=("/me/mine.py",))
+    assert resume_line(run, "cpu") == (
+        "ppo-tui run tiny --resume 2026-02-01_09-30-00 --terms /me/mine.py --processes 3"
+    )
+    Opening("cpu", 50.0, None)._resume(run)
+    assert asked["ranks"].own.world_size == 3
+    assert asked["own_terms"] == (Path("/me/mine.py"),)
+
+
+@pytest.mark.parametrize(
+    ("started_on", "here", "named"),
+    [
+        ("cpu", "cpu", ""),
+        ("cpu", "cuda:0", " --device cpu"),
+        ("cuda:0", "cuda:0", ""),
+        ("cuda:1", "cuda:0", " --device cuda:1"),
+        ("cuda:0", "cpu", " --device cuda:0"),
+    ],
+)
+def test_a_run_goes_on_on_the_device_it_was_started_on(started_on, here, named):
+    run = with_info(past("2026-02-01_09-30-00"), device=started_on)
+    assert resume_line(run, here) == f"ppo-tui run tiny --resume 2026-02-01_09-30-00{named}"
+
+
+async def test_a_run_of_a_gpu_that_is_not_here_is_refused_with_its_command():
+    run = with_info(past("2026-02-01_09-30-00"), device="cuda:7")
+    _, app, running = opened()
+    async with running as pilot:
+        await at_the_runs(pilot, app)
+        await pilot.press("enter")
+        await until(pilot, lambda: text_of(app, "#problem"))
+        assert text_of(app, "#problem").startswith("--device cuda:7: ")
+        assert text_of(app, "#command").endswith(f"--resume {run.folder.name} --device cuda:7")
 
 
 async def test_a_live_run_cannot_be_gone_on_with(monkeypatch):

@@ -10,13 +10,12 @@ import typer
 from tui.commands.options import DeviceChoice, Terms
 from tui.commands.refusing import refuse, refusing_bad_input
 from tui.commands.terminal import has_screen
+from tui.play.staging import WORLDS_ON_SCREEN, names_of, performance_of, player_of
 
 if TYPE_CHECKING:
     from presets.build import Device
     from presets.trained import Trained
-    from trainer.playing import Player
 
-WORLDS_ON_SCREEN = 4
 MOST_WORLDS = 64
 """Worlds that play side by side without a screen, where nothing else is asked for."""
 
@@ -74,21 +73,8 @@ def play(
 
 def _show(trained: Trained, device: Device, num_envs: int, seed: int | None) -> int:
     from tui.play.app import run_play
-    from tui.play.performance import Performance
 
-    names = (trained.resolved.preset.name, trained.folder.name, trained.checkpoint.name)
-    performance = Performance(lambda: _build(trained, device, num_envs, seed))
-    return run_play(performance, names)
-
-
-def _build(trained: Trained, device: Device, num_envs: int, seed: int | None) -> Player:
-    """Make the worlds, and let the policy into them."""
-    from presets.trained import rebuild
-    from trainer.playing import Player
-    from trainer.threads import use_one_torch_thread
-
-    use_one_torch_thread()
-    return Player(*rebuild(trained, device, num_envs, seed))
+    return run_play(performance_of(trained, device, num_envs, seed), names_of(trained))
 
 
 def _count(
@@ -104,7 +90,7 @@ def _count(
     from tui.play import table
 
     worlds = min(num_envs or MOST_WORLDS, episodes)
-    player = _build(trained, device, worlds, seed)
+    player = player_of(trained, device, worlds, seed)
     played = play_episodes(player, episodes)
     preset = trained.resolved.preset
     about = {

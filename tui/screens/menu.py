@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -24,6 +24,8 @@ from tui.screens.base import SizedScreen
 from tui.screens.choices import Choices
 from tui.screens.edit import EditScreen, FieldList
 from tui.screens.keys import KeyLine
+from tui.screens.number_field import NumberField
+from tui.screens.past_runs import PastRuns
 from tui.screens.preset_text import Sizes, command_line, preset_text
 from tui.screens.run_text import is_live, resume_line, run_line, run_text
 
@@ -36,33 +38,6 @@ Load = Callable[[str, Sequence[str]], tuple[Preset, Sizes]]
 
 Start = Callable[[str, Sequence[str]], None]
 """Begins the run of a preset with `key=value` changes; raises PresetError."""
-
-
-@dataclass(frozen=True)
-class PastRuns:
-    """What the menu can do with runs of the past."""
-
-    find: Callable[[], Sequence[RunSummary]]
-    """Returns the newest ones; may take a while."""
-    resume: Callable[[RunSummary], Callable[[], None]]
-    """Reads a run's checkpoint, which may take seconds; returns what goes on with it. Raises
-    PresetError."""
-    watch: Callable[[RunSummary], None]
-    """Leaves the menu to watch a live run, or its record."""
-    play: Callable[[RunSummary], None]
-    """Leaves the menu to play a run's policy."""
-
-
-class NumberField(Input):
-    """A field for a whole number; letters stay keys of the screen."""
-
-    def __init__(self, id: str, digits: int) -> None:
-        super().__init__(id=id, type="integer", compact=True, max_length=digits)
-        self.cursor_blink = False
-
-    def check_consume_key(self, key: str, character: str | None) -> bool:
-        """Say that only digits are typed here."""
-        return character is not None and character.isdecimal()
 
 
 class MenuScreen(SizedScreen):
@@ -119,6 +94,8 @@ class MenuScreen(SizedScreen):
         self._preset = self._names[0]
         self._own: dict[str, int] = {}
         self._problem = ""
+        self._trouble: tuple[Path | None, str] = (None, "")
+        """The run that was to be gone on with, watched or played, and why that cannot be."""
 
     def contents(self) -> list[Widget]:
         """Return list, description and keys."""
@@ -229,17 +206,31 @@ class MenuScreen(SizedScreen):
         """Show the runs that were found, or go on with the one whose checkpoint was read."""
         worker = event.worker
         if worker.name == "find" and event.state is WorkerState.SUCCESS:
-            self._runs = tuple(worker.result or ())
-            now = dt.datetime.now(dt.UTC)
-            self.query_one("#runs", FieldList).set_lines([run_line(r, now) for r in self._runs])
-            self.set_class(bool(self._runs), "-runs")
-            self.refresh_bindings()
-        elif worker.name == "resume" and event.state in (WorkerState.SUCCESS, WorkerState.ERROR):
+            self._show_runs(tuple(worker.result or ()))
+        elif worker.name == "prepare" and event.state in (WorkerState.SUCCESS, WorkerState.ERROR):
             self._busy = False
             if event.state is WorkerState.SUCCESS and worker.result is not None:
                 worker.result()
             else:
-                self._show_problem(str(worker.error))
+                self._trouble = (self._trouble[0], str(worker.error))
+                self._describe()
+
+    def _show_runs(self, found: tuple[RunSummary, ...]) -> None:
+        self._runs = found
+        now = dt.datetime.now(dt.UTC)
+        runs = self.query_one("#runs", FieldList)
+        runs.set_lines([run_line(run, now) for run in found])
+        self.set_class(bool(found), "-runs")
+        self.refresh_bindings()
+        past = self._past
+        folders = [run.folder for run in found]
+        if past is not None and past.at in folders:
+            runs.cursor = folders.index(past.at)
+            self.set_focus(runs)
+            self._trouble = (past.at, past.problem)
+
+    def _resume_line(self, run: RunSummary) -> str:
+        return resume_line(run, self._past.machine if self._past is not None else "")
 
     def action_other_list(self) -> None:
         """Go from the presets to the runs, and back."""
@@ -247,29 +238,36 @@ class MenuScreen(SizedScreen):
         self.set_focus(self.query_one(there))
 
     def action_resume(self) -> None:
-        """Go on with the run under the cursor; its checkpoint is read beside the screen."""
-        run, past = self.run_here, self._past
-        if run is None or past is None:
-            return
-        self._busy = True
-        self.query_one("#command", Static).update("reading the checkpoint ...")
-        self.refresh_bindings()
-        self.run_worker(lambda: past.resume(run), name="resume", thread=True, exit_on_error=False)
+        """Go on with the run under the cursor."""
+        if self._past is not None:
+            self._prepare(self._past.resume, "reading the checkpoint ...")
 
     def action_watch(self) -> None:
         """Watch the run under the cursor, live or as it was recorded."""
-        if (run := self.run_here) is not None and self._past is not None:
-            self._past.watch(run)
+        if self._past is not None:
+            self._prepare(self._past.watch, "reaching the run ...")
 
     def action_play(self) -> None:
         """Play the policy of the run under the cursor."""
-        if (run := self.run_here) is not None and self._past is not None:
-            self._past.play(run)
+        if self._past is not None:
+            self._prepare(self._past.play, "reading the checkpoint ...")
+
+    def _prepare(self, prepare: Callable[[RunSummary], Callable[[], None]], words: str) -> None:
+        """Make ready beside the screen what takes a while, then do it."""
+        if (run := self.run_here) is None:
+            return
+        self._busy, self._trouble = True, (run.folder, "")
+        self._show_problem("")
+        self.query_one("#command", Static).update(words)
+        self.refresh_bindings()
+        self.run_worker(lambda: prepare(run), name="prepare", thread=True, exit_on_error=False)
 
     def action_copy(self) -> None:
         """Copy the command that does this without the menu."""
         run = self.run_here
-        text = command_line(self._preset, self.settings()) if run is None else resume_line(run)
+        text = (
+            command_line(self._preset, self.settings()) if run is None else self._resume_line(run)
+        )
         self.app.copy_to_clipboard(text)
         self.notify("Copied, if your terminal allows it.")
 
@@ -366,12 +364,13 @@ class MenuScreen(SizedScreen):
 
     def _describe_run(self, run: RunSummary) -> None:
         self.add_class("-run")
-        self._show_problem("")
+        folder, trouble = self._trouble
+        self._show_problem(trouble if folder == run.folder else "")
         width = self.query_one("#scroll").size.width
         text = run_text(run, dt.datetime.now(dt.UTC), max(20, width - 2))
         self.query_one("#about", Static).update(f"a run of {run.preset}")
         self.query_one("#details", Static).update(text)
-        self.query_one("#command", Static).update("" if is_live(run) else resume_line(run))
+        self.query_one("#command", Static).update("" if is_live(run) else self._resume_line(run))
 
     def _show_text(self, about: str, details: Content) -> None:
         self.query_one("#about", Static).update(about)

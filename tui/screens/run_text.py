@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 from collections.abc import Iterator
 
 from textual.content import Content
 
-from trainer.rundir import RUNS
 from trainer.summary import RunSummary
 from tui.draw.numbers import duration, number
+from tui.farewell import continuing_command
 from tui.screens.labels import labelled_rows
 
 LIVE = ("starting", "running", "paused", "stopping")
@@ -48,14 +47,30 @@ def more_iterations(run: RunSummary) -> int | None:
     return 2 * run.iterations
 
 
-def resume_line(run: RunSummary) -> str:
-    """Write the command that goes on with a run."""
-    folder = run.folder
-    known = folder == RUNS / run.preset / folder.name
-    words = ["ppo-tui", "run", run.preset, "--resume", folder.name if known else str(folder)]
-    if (total := more_iterations(run)) is not None:
-        words += ["--iterations", str(total)]
-    return shlex.join(words)
+def own_device(run: RunSummary, machine: str) -> str:
+    """Name the device that a run was started on, where `auto` would choose another; "" else.
+
+    Args:
+        run: what its folder says.
+        machine: the device that `auto` chooses here, as torch names it.
+    """
+    if run.info is None or run.info.device == machine:
+        return ""
+    kind = run.info.device.partition(":")[0]
+    if run.info.world_size > 1:  # each process has a GPU of its own number
+        return "" if kind == machine.partition(":")[0] else kind
+    return run.info.device
+
+
+def resume_line(run: RunSummary, machine: str = "") -> str:
+    """Write the command that goes on with a run as it was started.
+
+    Args:
+        run: what its folder says.
+        machine: the device that `auto` chooses here; unset: no device is named.
+    """
+    device = own_device(run, machine) if machine else ""
+    return continuing_command(run.preset, run.folder, run.info, more_iterations(run), device)
 
 
 def run_text(run: RunSummary, now: dt.datetime, width: int) -> Content:
