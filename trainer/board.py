@@ -58,7 +58,7 @@ class Board:
 
     def record(self, kind: str, text: str) -> None:
         """Keep an event, on disk too."""
-        self._run_dir.append_event(self.events.add(kind, text))
+        self._run_dir.append_event(self.events.add(kind, text, self._iteration))
 
     def write_status(self, keeper: CheckpointKeeper, *, even_if_recent: bool = True) -> None:
         """Write `status.json`, whole, unless it may stay as it is for now."""
@@ -70,4 +70,9 @@ class Board:
             )
 
     def _trouble(self, sentence: str) -> None:
-        self.events.add("alert", sentence)
+        self.events.add("alert", sentence, self._iteration)
+
+    @property
+    def _iteration(self) -> int:
+        """The one that runs or has just ended, from 1."""
+        return self.position.iteration + 1

@@ -271,8 +271,14 @@ def _events(path: Path) -> list[Event]:
     for line in lines:
         entry = _object(line)
         if isinstance(entry.get("time"), int | float):
+            iteration = entry.get("iteration")
             found.append(
-                Event(entry["time"], str(entry.get("kind", "")), str(entry.get("text", "")))
+                Event(
+                    entry["time"],
+                    str(entry.get("kind", "")),
+                    str(entry.get("text", "")),
+                    iteration if isinstance(iteration, int) else 0,
+                )
             )
     return found
 

@@ -281,6 +281,8 @@ class Event(NamedTuple):
     kind: str
     """start, checkpoint, rate, pause, command, edit, break, fault, alert, end or error."""
     text: str
+    iteration: int = 0
+    """The iteration in which it happened, from 1, or at whose end; 0: not known."""
 
 
 class EventLog:
@@ -291,9 +293,9 @@ class EventLog:
         self._count = 0
         self._lock = threading.Lock()
 
-    def add(self, kind: str, text: str) -> Event:
-        """Append an event that happens now."""
-        event = Event(time.time(), kind, text)
+    def add(self, kind: str, text: str, iteration: int = 0) -> Event:
+        """Append an event that happens now, in the given iteration."""
+        event = Event(time.time(), kind, text, iteration)
         self.put(event)
         return event
 

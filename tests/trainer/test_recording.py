@@ -19,6 +19,9 @@ def folder(tmp_path):
     run_dir = RunDir.create(tmp_path / "run", "")
     run_dir.write_info(to_json(run_info(40)))
     run_dir.append_event(Event(1.0, "start", "fake"))
+    run_dir.append_event(Event(2.0, "edit", "calmer", 12))
+    with run_dir.events.open("a") as file:
+        file.write('{"time": 3.0, "kind": "alert", "text": "of an older version"}\n')
     for iteration in range(1, 31):
         run_dir.append_metrics(
             iteration,
@@ -55,7 +58,11 @@ def test_it_opens_at_the_last_whole_iteration(folder):
     assert snapshot.eta == 20.0  # 10 more at 2 s each
     assert snapshot.stage_seconds == (0.1,) * 7
     assert snapshot.info == run_info(40)
-    assert recording.events.since(0)[1] == [Event(1.0, "start", "fake")]
+    assert recording.events.since(0)[1] == [
+        Event(1.0, "start", "fake"),
+        Event(2.0, "edit", "calmer", 12),
+        Event(3.0, "alert", "of an older version", 0),
+    ]
 
 
 def test_the_cursor_moves_and_the_curves_end_there(folder):

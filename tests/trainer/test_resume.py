@@ -69,6 +69,13 @@ def last_state(session):
     return checkpoint.load(checkpoint.saved(session.run_dir.checkpoints)[-1])
 
 
+def test_events_know_the_iteration_from_which_a_run_goes_on(tmp_path):
+    finish(new(tmp_path / "run", 10))
+    session = finish(resumed(tmp_path / "run"))
+    loaded = [event for event in session.events.since(0)[1] if " loaded" in event.text]
+    assert [event.iteration for event in loaded] == [11]
+
+
 def test_ten_and_ten_iterations_are_twenty_bit_for_bit(tmp_path):
     straight = finish(new(tmp_path / "straight"))
     finish(new(tmp_path / "parts", 10))

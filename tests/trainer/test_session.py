@@ -96,9 +96,11 @@ def test_a_run_ends_finished_with_metrics_checkpoints_status_and_events(start):
     status = json.loads(session.run_dir.status.read_text())
     assert status["state"] == "finished"
     assert status["checkpoint"] == 4
-    kinds = [json.loads(line)["kind"] for line in session.run_dir.events.read_text().splitlines()]
-    assert kinds[0] == "start"
-    assert kinds[-1] == "end"
+    events = [json.loads(line) for line in session.run_dir.events.read_text().splitlines()]
+    assert (events[0]["kind"], events[0]["iteration"]) == ("start", 1)
+    assert (events[-1]["kind"], events[-1]["iteration"]) == ("end", 4)
+    saved_at = [event["iteration"] for event in events if event["kind"] == "checkpoint"]
+    assert saved_at == [2, 4]
 
 
 def test_stepping_visits_the_seven_stages_in_order_and_lists_their_tensors(start):
@@ -249,6 +251,8 @@ def test_of_many_bad_worlds_an_iteration_names_a_few_and_counts_the_rest(start):
     session = start(env=Breaking)
     assert session.join(20)
     told = [event.text for event in session.events.since(0)[1] if event.kind == "fault"]
+    at = {event.iteration for event in session.events.since(0)[1] if event.kind == "fault"}
+    assert at == set(range(1, len(at) + 1))
     # 4 steps of 12 worlds
     of_one = [*(f"world {world} was reset" for world in range(8)), "... and 40 more"]
     assert [text.partition(" in this")[0] for text in told] == of_one * 4

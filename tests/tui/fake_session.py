@@ -334,9 +334,19 @@ class FakeSession:
         self._record(0, "start", f"{self.info.preset} seed {self.info.seed} on {self.info.device}")
         if completed > 50:
             saved = 50 * ((completed - 1) // 50)
-            self._record(250, "alert", "explained variance below 0 for 10 iterations")
-            self._record(288, "rate", "learning rate 6.6e-04 to 4.4e-04: KL 0.0231 above 0.02")
-            self._record(290, "checkpoint", f"model_{saved}.pt saved, 2.1 MB")
+            for iteration in range(50, saved, 50):
+                self._record(
+                    iteration * 0.9, "checkpoint", f"model_{iteration}.pt saved, 2.1 MB", iteration
+                )
+            edit = "trainer.entropy_coef 0.01 to 0.005 (it wanders)"
+            self._record(saved * 0.91, "edit", edit, saved * 2 // 5)
+            why = "paused: Loss/kl_mean 0.06 above 0.05 (breakpoint kl > 0.05)"
+            self._record(saved * 0.92, "break", why, saved * 3 // 5)
+            late = "explained variance below 0 for 10 iterations"
+            self._record(saved * 0.93, "alert", late, saved * 9 // 10)
+            rate = "learning rate 6.6e-04 to 4.4e-04: KL 0.0231 above 0.02"
+            self._record(288, "rate", rate)
+            self._record(290, "checkpoint", f"model_{saved}.pt saved, 2.1 MB", saved)
         self._paused_when: str | None = None  # what the next boundary must do
         self._snapshot = Snapshot(info=self.info, control=Control(adjustables=ADJUSTABLES))
         self._publish(
@@ -467,11 +477,9 @@ class FakeSession:
             behind = self._snapshot.position.stage if paused else Stage.FRESH
             self._publish(trace=answer(self.requests[-1], behind, in_full=paused))
 
-    def _record(self, seconds: float, kind: str, text: str) -> None:
+    def _record(self, seconds: float, kind: str, text: str, iteration: int = 0) -> None:
         """Add an event at a fixed time, so that pictures do not change with the clock."""
-        self.events.add(kind, text)
-        newest = self.events._events[-1]
-        self.events._events[-1] = Event(START_TIME + seconds, newest.kind, newest.text)
+        self.events.put(Event(START_TIME + seconds, kind, text, iteration))
 
     def _pause(self) -> None:
         stage = self._snapshot.position.stage

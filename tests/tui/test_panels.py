@@ -499,7 +499,7 @@ async def test_events_come_newest_first_and_are_kept_once():
         app.panel.show(session.snapshot(), session)
         await pilot.pause()
         kinds = [plain(line).split()[1] for line in app.panel._lines[:5]]
-        assert kinds == ["checkpoint", "checkpoint", "rate", "alert", "start"]
+        assert kinds == ["checkpoint", "checkpoint", "rate", "alert", "break"]
         assert "model_312.pt saved" in plain(app.panel._lines[0])
 
 

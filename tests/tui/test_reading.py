@@ -191,6 +191,43 @@ async def test_the_page_of_all_metrics_fits(size):
         assert is_shown(app.screen.query_one("#curve-metrics")) is (size[0] >= 110)
 
 
+async def test_marks_are_read_by_the_cursor_which_goes_from_one_to_the_next():
+    app, running = open_app((120, 40))
+    async with running as pilot:
+        await pilot.press("g")
+        await pilot.pause()
+        chart = app.screen.query_one("#curve-chart")
+
+        async def reading(key):
+            await pilot.press(key)
+            await pilot.pause()
+            return str(chart.border_subtitle)
+
+        assert "at 300: " in await reading("ctrl+left")
+        assert "◆ 300: model_300.pt saved" in str(chart.border_subtitle)
+        assert "! 270: explained variance" in await reading("ctrl+left")
+        assert "◆ 250: model_250.pt" in await reading("ctrl+left")
+        assert "! 270: explained variance" in await reading("ctrl+right")
+        assert len(str(chart.border_subtitle)) <= chart.content_size.width
+
+
+async def test_a_mark_appears_with_its_event():
+    app, running = open_app((120, 40))
+    async with running as pilot:
+        await pilot.pause()
+        chart = app.screen.query_one("#overview-curve")
+        axis = text_of(chart).splitlines()[-2]
+        assert "»" not in axis
+        text = "model_200.pt loaded, goes on after 200 iterations"
+        app.session.events.add("checkpoint", text, 201)
+        app.session.events.add("edit", "refused: no such value", 150)
+        app.session.publish()
+        await pilot.pause(0.1)
+        axis_now = text_of(chart).splitlines()[-2]
+        assert axis_now.count("»") == 1
+        assert axis_now.replace("»", "─").count("■") == axis.count("■")
+
+
 async def test_the_focused_panel_is_explained_first():
     app, running = open_app((80, 24))
     async with running as pilot:

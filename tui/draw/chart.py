@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tui.draw.axis import GUTTER, Guide, Scale, tick_label
 from tui.draw.bars import sparkline
-from tui.draw.numbers import count, number
 from tui.draw.spans import Charset, Line, Role, Span, block, fit, runs
+from tui.draw.time_axis import Mark, TimeAxis, columns_of, cursor_column
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -68,6 +68,7 @@ def line_chart(
     role: Role = Role.PRIMARY,
     front: ArrayLike | None = None,
     cursor: float | None = None,
+    marks: Sequence[Mark] = (),
 ) -> list[Line]:
     """Draw a series as a line with axes.
 
@@ -91,6 +92,7 @@ def line_chart(
         role: of the line.
         front: the same series smoothed, [K]; drawn over it, which then steps back.
         cursor: an x to be marked by a vertical line.
+        marks: what happened when, to stand on the x axis.
 
     Returns:
         `height` lines of `width` cells.
@@ -111,7 +113,7 @@ def line_chart(
         values = np.concatenate([lows, highs, [guide.value for guide in guides]])
         scale = Scale.around(values, log=log)
     left, right = x_range or ((xs[0], xs[-1]) if xs.size else (0.0, 1.0))
-    columns = _columns_of(xs, left, right, plot_width * raster.across)
+    columns = columns_of(xs, left, right, plot_width * raster.across)
     dots = plot_width * raster.across, plot_height * raster.down
     trace = _trace(columns, scale.position(lows), scale.position(highs), *dots)
     back = role if front is None else Role.TREND
@@ -123,13 +125,15 @@ def line_chart(
     _draw_guides(text, roles, guides, scale, charset)
     if not trace.drawn.any():
         _draw_notice(text, roles, ys)
-    at = _cursor_column(cursor, left, right, plot_width)
+    at = cursor_column(cursor, left, right, plot_width)
     if at is not None:
         _draw_cursor(text, roles, at, charset)
     lines = _with_gutter(text, roles, scale, charset)
-    lines.append(_x_axis(trace.broken, raster.across, charset, at))
+    broken = np.logical_or.reduceat(trace.broken, np.arange(0, dots[0], raster.across))
+    axis = TimeAxis(left, right, plot_width, charset)
+    lines.append(axis.line(broken, marks, at))
     if labelled:
-        lines.append(_x_labels(left, right, x_label, width))
+        lines.append(axis.labels(x_label, marks))
     return [fit(line, width) for line in lines]
 
 
@@ -181,7 +185,7 @@ def overlay_chart(
         columns = plot_width * raster.across
         places = scale.position(y)
         trace = _trace(
-            _columns_of(x, left, right, columns), places, places, columns, plot_height * raster.down
+            columns_of(x, left, right, columns), places, places, columns, plot_height * raster.down
         )
         drawn = _plot(trace, raster, plot_width, plot_height, one.role)
         if trace.drawn.any():
@@ -194,22 +198,10 @@ def overlay_chart(
     if not any(np.isfinite(y).any() for y in ys):
         _draw_notice(text, roles, np.concatenate([*ys, []]))
     lines = _with_gutter(text, roles, scale, charset)
-    lines.append(_x_axis(np.zeros(plot_width, bool), 1, charset))
-    lines.append(_x_labels(left, right, x_label, width))
+    axis = TimeAxis(left, right, plot_width, charset)
+    lines.append(axis.line(np.zeros(plot_width, bool)))
+    lines.append(axis.labels(x_label))
     return [fit(line, width) for line in lines]
-
-
-def _columns_of(xs: Numbers, left: float, right: float, columns: int) -> Integers:
-    """Return the dot column of each x; -1 where it lies outside the axis."""
-    span = right - left
-    if not np.isfinite(span) or span <= 0:
-        return np.full(xs.shape, columns - 1, np.int64)
-    with np.errstate(all="ignore"):
-        place = (xs - left) / span
-    inside = (place >= 0) & (place <= 1)
-    return np.where(inside, np.rint(np.where(inside, place, 0) * (columns - 1)), -1).astype(
-        np.int64
-    )
 
 
 def _trace(at: Integers, lows: Numbers, highs: Numbers, columns: int, rows: int) -> Trace:
@@ -279,14 +271,6 @@ def _lay_over(back: Cells, front: Cells) -> None:
         for column, character in enumerate(over):
             if character != " ":
                 text[column], roles[column] = character, over_roles[column]
-
-
-def _cursor_column(cursor: float | None, left: float, right: float, width: int) -> int | None:
-    """Return the column of a cell in which the cursor lies; None where it is out of sight."""
-    if cursor is None:
-        return None
-    column = int(_columns_of(np.asarray([cursor], np.float64), left, right, width)[0])
-    return column if column >= 0 else None
 
 
 def _draw_cursor(
@@ -371,33 +355,3 @@ def _with_gutter(
         )
         for row in range(height)
     ]
-
-
-def _x_axis(
-    broken: NDArray[np.bool_], across: int, charset: Charset, cursor: int | None = None
-) -> Line:
-    """Draw the x axis with an "x" under each value that could not be shown."""
-    corner, line = ("+", "-") if charset is Charset.ASCII else ("└", "─")
-    marked = np.add.reduceat(broken.astype(np.int64), np.arange(0, broken.size, across)).tolist()
-    text = ["x" if mark else line for mark in marked]
-    roles = [Role.ERROR if mark else Role.MUTED for mark in marked]
-    if cursor is not None:
-        text[cursor], roles[cursor] = "^" if charset is Charset.ASCII else "▲", Role.STRONG
-    return (Span(" " * (GUTTER - 1) + corner, Role.MUTED), *runs(text, roles))
-
-
-def _x_labels(left: float, right: float, x_label: str, width: int) -> Line:
-    """Write both ends of the x axis, and its name between them."""
-    first, last = _x_number(left), _x_number(right)
-    room = width - GUTTER
-    if len(first) + len(last) + 1 > room:
-        first, last = "", last[:room]
-    middle = f"{x_label}" if len(x_label) + len(first) + len(last) + 4 <= room else ""
-    text = first + middle.center(room - len(first) - len(last)) + last
-    return (Span(" " * GUTTER + text, Role.MUTED),)
-
-
-def _x_number(value: float) -> str:
-    if not np.isfinite(value):
-        return number(value).strip()
-    return count(int(value)) if float(value).is_integer() else number(value).strip()

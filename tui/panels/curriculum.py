@@ -23,6 +23,7 @@ from tui.draw.numbers import number, percent, whole_number
 from tui.draw.spans import Line, Role, Span, beside, block, clean
 from tui.draw.table import GAP, Column, head, layout, row
 from tui.panels.base import ScrollingPanel
+from tui.panels.marks import marks_of, num_events
 from tui.panels.trend import trend
 
 PREFIX = "Curriculum/"
@@ -100,7 +101,8 @@ kind stays behind: it is harder than the others at the same level.
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the metrics of the last iteration."""
-        return id(snapshot.metrics), id(snapshot.info), len(session.history)
+        parts = id(snapshot.metrics), id(snapshot.info), len(session.history)
+        return *parts, num_events(session)
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return all rows that fit; the bars grow with the height."""
@@ -273,5 +275,6 @@ kind stays behind: it is harder than the others at the same level.
             x_range=(first, max(last, first + 1)),
             x_label="iteration",
             charset=self.charset,
+            marks=marks_of(self.session),
         )
         return [(Span(f"{clean(tag.removeprefix(PREFIX))} over the run", Role.MUTED),), *chart]

@@ -19,7 +19,9 @@ from tui.draw.numbers import known, number
 from tui.draw.search import matches
 from tui.draw.spans import Role, Span, clean, crop
 from tui.draw.table import Column, head, layout, row
+from tui.draw.time_axis import Mark, TimeAxis, weightiest
 from tui.panels.base import Panel
+from tui.panels.marks import marks_of, num_events
 from tui.panels.tag_table import TagChosen, TagRow, TagTable
 
 TITLES = {
@@ -60,6 +62,10 @@ With the focus here the left and right arrows move a cursor that reads the value
 `home` and `end` take it to the first and away again; up and down go through the metrics that the
 filter (`/`) lets through; `y` switches to a log axis.
 
+On the lower axis stands what happened when: `◆` a checkpoint, `■` an edit, `‖` a breakpoint that
+paused, `»` where the run was gone on with, `!` a fault or an alert; where several share a place the
+gravest is drawn. The cursor reads them too; with ctrl the arrows take it from mark to mark.
+
 **Healthy:** the reward rises and levels off; the episode length rises to its limit for a robot
 that should stay up.
 
@@ -72,6 +78,8 @@ that iteration. A flat reward from the start: look at which reward terms move.
         Binding("right", "move(1)", show=False, tooltip="Move the curves' cursor"),
         Binding("shift+left", "move(-10)", show=False, tooltip="Move the cursor by ten"),
         Binding("shift+right", "move(10)", show=False, tooltip="Move the cursor by ten"),
+        Binding("ctrl+left", "to_mark(-1)", show=False, tooltip="Cursor to the mark before"),
+        Binding("ctrl+right", "to_mark(1)", show=False, tooltip="Cursor to the next mark"),
         Binding("home", "move(-1000000)", show=False, tooltip="Cursor to the first iteration"),
         Binding("end", "move(1000000)", show=False, tooltip="Cursor away"),
         Binding("down", "cycle(1)", show=False, tooltip="The next metric"),
@@ -108,20 +116,22 @@ that iteration. A flat reward from the start: look at which reward terms move.
             self.redraw()
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the length of the history, and on how it is looked at."""
-        return len(session.history), snapshot.metrics.get(self._tag), self.lens.state
+        """Depend on the length of the history, on the events, and on how they are looked at."""
+        now = snapshot.metrics.get(self._tag)
+        return len(session.history), now, self.lens.state, num_events(session)
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return the chart; the newest value or that at the cursor stands in the border."""
         assert self.session is not None
         curve = self.session.history.curve(self._tag)
+        marks = marks_of(self.session)
         smooth = self.lens.smoothed(curve.mean)
         words = ["log"] if self._log else []
         words += [self.lens.words()] if self.lens.words() else []
         title = TITLES.get(self._tag, clean(self._tag))
         self.caption(
             title=" · ".join([title, *words]),
-            subtitle=self._reading(curve, smooth),
+            subtitle=crop(self._reading(curve, smooth, marks, width), width - 2),
         )
         if curve.iteration.size == 0:
             return [(Span("no iteration done yet", Role.MUTED),)]
@@ -144,10 +154,11 @@ that iteration. A flat reward from the start: look at which reward terms move.
             charset=self.charset,
             front=smooth[start:] if self.lens.weight else None,
             cursor=self.lens.cursor,
+            marks=marks,
         )
 
-    def _reading(self, curve: Curve, smooth: np.ndarray) -> str:
-        """Return the value at the cursor, or the newest one."""
+    def _reading(self, curve: Curve, smooth: np.ndarray, marks: Sequence[Mark], width: int) -> str:
+        """Return the value at the cursor and what happened there, or the newest value."""
         cursor = self.lens.cursor
         if cursor is None or curve.iteration.size == 0:
             now = self.snapshot.metrics.get(self._tag)
@@ -160,6 +171,12 @@ that iteration. A flat reward from the start: look at which reward terms move.
         if curve.high[at] > curve.low[at]:
             ends = (number(float(value), 7).strip() for value in (curve.low[at], curve.high[at]))
             text += " ({} to {})".format(*ends)
+        span = self.lens.span(float(curve.iteration[0]), float(curve.iteration[-1]))
+        here = TimeAxis(*span, width - GUTTER, self.charset).under(cursor, marks)
+        if here:
+            mark = weightiest(here)
+            more = f" and {len(here) - 1} more" if len(here) > 1 else ""
+            text += f" · {mark.kind.glyph(self.charset)} {mark.iteration}: {mark.text}{more}"
         return text
 
     def action_move(self, by: int) -> None:
@@ -175,6 +192,24 @@ that iteration. A flat reward from the start: look at which reward terms move.
         self.lens.move(by * step, first, last)
         self.redraw()
         self.post_message(LensMoved())
+
+    def action_to_mark(self, by: int) -> None:
+        """Move the cursor to the next mark, or to the one before."""
+        session = self.session
+        if session is None or not len(session.history):
+            return
+        iteration = session.history.curve(self._tag).iteration
+        first, last = float(iteration[0]), float(iteration[-1])
+        at = last if self.lens.cursor is None else self.lens.cursor
+        places = sorted({mark.iteration for mark in marks_of(session)})
+        left, right = self.lens.span(first, last)
+        ahead = [p for p in places if left <= p <= right and (p - at) * by > 0]
+        if self.lens.cursor is None and by < 0 and last in places:
+            ahead.append(int(last))
+        if ahead:
+            self.lens.cursor = ahead[0] if by > 0 else ahead[-1]
+            self.redraw()
+            self.post_message(LensMoved())
 
     def action_cycle(self, steps: int) -> None:
         """Show the next or an earlier metric."""

@@ -17,6 +17,7 @@ from tui.draw.lens import Lens
 from tui.draw.numbers import number
 from tui.draw.spans import Charset, Line, Role, Span, fit, labelled, runs, whole
 from tui.panels.base import Panel
+from tui.panels.marks import marks_of, num_events
 
 FLOOR, CEILING = 1e-5, 1e-2
 """Range of the adaptive schedule's learning rate (RSL-RL)."""
@@ -62,7 +63,8 @@ can be reached.
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
         """Depend on the last update."""
-        return id(snapshot.update), id(snapshot.info), len(session.history), self.lens.state
+        parts = id(snapshot.update), id(snapshot.info), self.lens.state
+        return *parts, len(session.history), num_events(session)
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return figures, bars, arrows and the rate, as many as there is room for."""
@@ -190,6 +192,7 @@ can be reached.
             x_label="iteration",
             charset=self.charset,
             cursor=self.lens.cursor,
+            marks=marks_of(self.session),
         )
 
 
