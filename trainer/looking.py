@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from trainer.stages import Stage
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from trainer.loop import Trainer
     from trainer.telemetry import Position, RolloutView, Snapshot, TensorSummary
     from trainer.trace import Trace, TraceRequest
@@ -44,6 +46,8 @@ class Looking:
         self._trainer: Trainer | None = None
         self._tracer: Tracer | None = None
         self._picture: RolloutPicture | None = None
+        self._time_outs: Tensor | None = None
+        self._rows_known: set[int] = set()  # in there
         self._rollout_time = 0.0
         self._look_time = -math.inf
         self._ended_time = 0.0
@@ -81,13 +85,15 @@ class Looking:
 
         The device is not waited for: a picture shows at the first call that finds it arrived.
         """
+        if position.stage is Stage.STORE:
+            self._remember_time_outs(position.step - 1)
         now = time.perf_counter()
         if (
             self._picture is None
             and self.is_watched
             and now - self._rollout_time >= _ROLLOUT_INTERVAL
         ):
-            self._picture, self._rollout_time = self._pictured(position.step), now
+            self._picture, self._rollout_time = self._pictured(position), now
         if self._picture is not None and self._picture.is_here:
             self.rollout, self._picture = self._picture.view(), None
 
@@ -103,21 +109,52 @@ class Looking:
             return None
         assert self._trainer is not None
         self._ended_time = now
-        whole = self._pictured(self._trainer.rollout.num_steps).view()
+        steps = self._trainer.rollout.num_steps
+        whole = self._pictured(snapshot.position._replace(stage=Stage.FRESH, step=steps)).view()
         return replace(snapshot, rollout=whole, boundary=None, pending="")
 
-    def _pictured(self, filled: int) -> RolloutPicture:
+    def _remember_time_outs(self, row: int) -> None:
+        """Keep which worlds of the row just stored timed out; the rollout knows no more than ends.
+
+        Nothing is kept, and no memory taken, while nobody watches.
+        """
+        trainer = self._trainer
+        assert trainer is not None
+        if self.is_watched and trainer.feedback is not None:
+            feedback = trainer.feedback
+            self._time_outs_of(trainer)[row] = (feedback.time_outs & ~feedback.terminated).float()
+            self._rows_known.add(row)
+        elif row in self._rows_known:
+            self._time_outs_of(trainer)[row] = math.nan
+            self._rows_known.discard(row)
+
+    def _time_outs_of(self, trainer: Trainer) -> Tensor:
+        """Which dones of the rollout are time-outs, [T, N]; NaN where that is not known."""
+        import torch
+
+        if self._time_outs is None:
+            self._time_outs = torch.full_like(trainer.rollout.rewards[:, :, 0], math.nan)
+        return self._time_outs
+
+    def _pictured(self, position: Position) -> RolloutPicture:
         from trainer.views import RolloutPicture
 
-        assert self._trainer is not None
-        return RolloutPicture(self._trainer.rollout, filled)
+        trainer = self._trainer
+        assert trainer is not None
+        return RolloutPicture(
+            trainer.rollout,
+            position.step,
+            trainer.config.gamma,
+            self._time_outs_of(trainer),
+            has_targets=position.stage >= Stage.TARGETS,
+        )
 
     def tensors(self, position: Position) -> tuple[TensorSummary, ...]:
         """Take a picture of the rollout as it is, and describe the tensors of the stage."""
         from trainer.tensors import stage_tensors, summarize
 
         assert self._trainer is not None
-        self.rollout, self._picture = self._pictured(position.step).view(), None
+        self.rollout, self._picture = self._pictured(position).view(), None
         return tuple(summarize(entry) for entry in stage_tensors(self._trainer, position.stage))
 
     def trace(self, *, in_full: bool) -> Trace | None:

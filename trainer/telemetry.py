@@ -138,6 +138,17 @@ class RolloutView:
     """Mean V of each bin, [T, bins]; NaN where the row is not filled yet."""
     advantage: Floats | None = None
     """Mean advantage of each bin, [T, bins]; None before the rollout is full."""
+    terminated: Floats | None = None
+    """Share of the bin's worlds whose episode ended other than by its time, [T, bins]; NaN where
+    that is not known, as in rows that are not filled yet or that nobody watched."""
+    time_out: Floats | None = None
+    """Share of those whose time was over, [T, bins]; NaN as above."""
+    td_error: Floats | None = None
+    """Mean of r + gamma V(next) - V, [T, bins]; NaN in the last row until its next V is known."""
+    action_norm: Floats | None = None
+    """Mean length of the action, as sampled, [T, bins]; NaN where the row is not filled yet."""
+    log_prob: Floats | None = None
+    """Mean log density of the action, [T, bins]; NaN where the row is not filled yet."""
 
 
 @dataclass(frozen=True, slots=True)

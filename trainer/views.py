@@ -26,17 +26,38 @@ class RolloutPicture:
 
     Args:
         rollout: the rollout, `filled` rows of which belong to the present iteration.
-        filled: 0 to T; of a full rollout the advantages are taken as they stand.
+        filled: 0 to T.
+        gamma: discount of future reward, for the TD errors.
+        time_outs: which of the dones are time-outs, [T, N] float32; NaN where that is not known.
+        has_targets: whether advantages and returns are those of this rollout.
     """
 
     @torch.no_grad()
-    def __init__(self, rollout: Rollout, filled: int) -> None:
+    def __init__(
+        self,
+        rollout: Rollout,
+        filled: int,
+        gamma: float,
+        time_outs: Tensor,
+        *,
+        has_targets: bool = False,
+    ) -> None:
         self._num_steps, self._num_envs, self._filled = rollout.num_steps, rollout.num_envs, filled
+        self._has_targets = has_targets
         self._event: torch.cuda.Event | None = None
-        stored = (rollout.rewards, rollout.values, rollout.advantages)
-        rewards, values, advantages = (tensor[:filled, :, 0] for tensor in stored)
+        stored = (rollout.rewards, rollout.values, rollout.advantages, rollout.log_probs)
+        rewards, values, advantages, log_probs = (tensor[:filled, :, 0] for tensor in stored)
         dones = rollout.dones[:filled, :, 0]
-        parts = (rewards.masked_fill(dones, 0.0), dones.float(), values, advantages)
+        parts = (
+            rewards.masked_fill(dones, 0.0),
+            dones.float(),
+            time_outs[:filled],
+            values,
+            advantages,
+            _td_errors(rollout, filled, gamma, has_targets=has_targets),
+            rollout.actions[:filled].norm(dim=-1),
+            log_probs,
+        )
         self._sums = _add_up(torch.stack(parts), 2, MAX_BINS)
         if self._sums.is_cuda:
             here = torch.empty_like(self._sums, device="cpu", pin_memory=True)
@@ -57,21 +78,27 @@ class RolloutPicture:
         """
         if self._event is not None:
             self._event.synchronize()
-        rewards, dones, values, advantages = self._sums.numpy()
+        rewards, dones, time_outs, *others = self._sums.numpy()
         num_bins = self._sums.shape[2]
         worlds = np.bincount(np.arange(self._num_envs) * num_bins // self._num_envs)
         ended = np.zeros((self._num_steps, num_bins), np.bool_)
         ended[: self._filled] = dones > 0
         with np.errstate(all="ignore"):
+            value, advantage, td_error, action_norm, log_prob = (
+                self._with_empty_rows(sums / worlds) for sums in others
+            )
             return RolloutView(
                 reward=self._with_empty_rows(rewards / (worlds - dones)),
                 done=ended,
                 num_envs=self._num_envs,
                 filled=self._filled,
-                value=self._with_empty_rows(values / worlds),
-                advantage=self._with_empty_rows(advantages / worlds)
-                if self._filled == self._num_steps
-                else None,
+                value=value,
+                advantage=advantage if self._has_targets else None,
+                terminated=self._with_empty_rows((dones - time_outs) / worlds),
+                time_out=self._with_empty_rows(time_outs / worlds),
+                td_error=td_error,
+                action_norm=action_norm,
+                log_prob=log_prob,
             )
 
     def _with_empty_rows(self, means: Floats) -> Floats:
@@ -79,6 +106,25 @@ class RolloutPicture:
         whole = np.full((self._num_steps, means.shape[1]), np.nan, np.float32)
         whole[: self._filled] = means
         return whole
+
+
+def _td_errors(rollout: Rollout, filled: int, gamma: float, *, has_targets: bool) -> Tensor:
+    """Return r + gamma (1 - d) V(next) - V of the rows filled so far, [filled, N].
+
+    The last row's next V is no row of the rollout: where there are targets the error is R - V
+    there, without them it is not known yet.
+    """
+    values = rollout.values[:filled, :, 0]
+    errors = rollout.rewards[:filled, :, 0] - values
+    if filled == 0:
+        return errors
+    goes_on = ~rollout.dones[: filled - 1, :, 0]
+    errors[:-1] += gamma * goes_on * values[1:]
+    if has_targets:
+        errors[-1] = rollout.returns[-1, :, 0] - values[-1]
+    else:
+        errors[-1] = torch.nan
+    return errors
 
 
 PICTURE_ROWS = 96

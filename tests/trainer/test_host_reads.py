@@ -94,7 +94,9 @@ def test_nobody_watching_no_picture_is_taken(tmp_path, monkeypatch):
     taken = []
     init = RolloutPicture.__init__
     monkeypatch.setattr(
-        RolloutPicture, "__init__", lambda self, *args: taken.append(args) or init(self, *args)
+        RolloutPicture,
+        "__init__",
+        lambda self, *args, **options: taken.append(args) or init(self, *args, **options),
     )
     train(tmp_path, watched=False)
     assert not taken

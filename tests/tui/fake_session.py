@@ -181,13 +181,33 @@ def rollout_view(iteration: int, filled: int, info: RunInfo, bins: int = 64) -> 
         np.float32
     )
     done = noise.random((steps, num_bins)) < 0.012
+    over = done & (noise.random((steps, num_bins)) < 0.6)
     reward[done] -= 0.03
-    reward[filled:] = np.nan
-    done[filled:] = False
     value = (0.9 + 0.3 * np.roll(wave, 5, axis=1)).astype(np.float32)
-    value[filled:] = np.nan
+    error = (0.08 * np.roll(wave, 9, axis=1) - 0.02).astype(np.float32)
+    norm = (2.1 + 0.4 * np.roll(wave, 2, axis=1)).astype(np.float32)
+    share = 1 / (info.num_envs // num_bins)
+    fell, late = (share * np.asarray(part, np.float32) for part in (done & ~over, over))
+    known = [reward, value, error, norm, fell, late]
+    for numbers in known:
+        numbers[filled:] = np.nan
+    if filled < steps:
+        error[max(filled - 1, 0) :] = np.nan
+    done[filled:] = False
     advantage = (wave - wave.mean()).astype(np.float32) if filled == steps else None
-    return RolloutView(reward, done, info.num_envs, filled, value, advantage)
+    return RolloutView(
+        reward,
+        done,
+        info.num_envs,
+        filled,
+        value,
+        advantage,
+        terminated=fell,
+        time_out=late,
+        td_error=error,
+        action_norm=norm,
+        log_prob=-8.0 - norm,
+    )
 
 
 def update_view(iteration: int, info: RunInfo) -> UpdateView:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -16,6 +17,7 @@ from tui.draw.heat import (
     heat_map,
     levels,
     parse_cell_role,
+    ramp,
     resample,
 )
 from tui.draw.spans import Charset, cells, plain
@@ -41,12 +43,29 @@ def test_rows_without_values_are_dotted():
     assert (plain(upper), plain(lower)) == ("▀▀", "··")
 
 
-def test_a_mark_is_an_x():
-    marks = [[False, True], [False, False]]
+def test_a_mark_is_a_character_on_its_cell():
+    marks = {"x": [[False, True], [False, False]]}
     line = heat_map([[1, 2], [3, 4]], 2, 1, marks=marks)[0]
     assert plain(line) == "▀x"
     assert parse_cell_role(line[1].role) == (Palette.SEQUENTIAL, MARKED, LEVELS - 1)
     assert plain(heat_map([[1, 2], [3, 4]], 2, 2, marks=marks, shades=True)[0])[1] == "x"
+
+
+@pytest.mark.parametrize("shades", [False, True])
+def test_of_several_marks_in_a_cell_the_first_is_drawn(shades):
+    upper, lower = [[True, False], [False, False]], [[True, False], [False, True]]
+    for matrix in ([[1, 2], [3, 4]], [[math.nan] * 2] * 2):
+        lines = heat_map(matrix, 2, 1, marks={"x": upper, "o": lower}, shades=shades)
+        assert plain(lines[0]) == "xo"
+        lines = heat_map(matrix, 2, 1, marks={"x": lower, "o": upper}, shades=shades)
+        assert plain(lines[0]) == "xx"
+
+
+def test_the_ramp_shows_every_level_the_smallest_first():
+    drawn = ramp(Palette.DIVERGING, shades=False)
+    assert [parse_cell_role(span.role)[1] for span in drawn] == list(range(LEVELS))
+    assert plain(ramp(Palette.DIVERGING, shades=True)) == " ░▒▓█"
+    assert plain(ramp(Palette.SEQUENTIAL, shades=False, charset=Charset.ASCII)) == " .:*#"
 
 
 def test_shades_tell_values_without_colour():
@@ -61,7 +80,7 @@ def test_a_map_grows_by_whole_cells():
 def test_a_mark_survives_when_bins_are_merged():
     marks = np.zeros((4, 40), bool)
     marks[2, 17] = True
-    text = [plain(line) for line in heat_map(np.ones((4, 40)), 10, 1, marks=marks)]
+    text = [plain(line) for line in heat_map(np.ones((4, 40)), 10, 1, marks={"x": marks})]
     assert text == ["▀▀▀▀x▀▀▀▀▀"]
 
 
@@ -94,7 +113,7 @@ def test_any_matrix_fits_any_size(matrix, width, height, shades, charset):
         matrix,
         width,
         height,
-        marks=matrix > 0,
+        marks={"x": matrix > 0, "o": matrix < 0},
         shades=shades,
         charset=charset,
         palette=Palette.DIVERGING,

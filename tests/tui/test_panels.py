@@ -281,6 +281,9 @@ async def test_the_rollout_fills_to_its_cursor():
     assert "T 24 × N 512 = B 12,288" in text[-1]
     assert body[12].startswith("t 17/24 ━")
     assert any("x" in line for line in body[:8])
+    assert any("o" in line for line in body[:8])
+    assert body[13].startswith("-0.0224 ▀▀▀▀▀▀▀▀▀▀▀▀ +0.0436  mean +0.0187")
+    assert body[14] == "x terminated    8  o time-out    7  a bin is 8 worlds"
 
 
 async def test_rows_of_the_last_rollout_are_not_shown_in_this_one():
@@ -292,7 +295,7 @@ async def test_rows_of_the_last_rollout_are_not_shown_in_this_one():
     session.publish(rollout=old)
     text = await shown(panels.RolloutPanel, session, (76, 18))
     assert "·" * 64 in text[1]
-    assert any("x done in   0 bins" in line for line in text)
+    assert any("x terminated    0  o time-out    0" in line for line in text)
 
 
 # --- update -----------------------------------------------------------------------------------

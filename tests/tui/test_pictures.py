@@ -110,6 +110,7 @@ VIEWS = {
     "overview": (running, "1"),
     "rollout": (running, "2"),
     "rollout-advantage": (running, "2 v v"),
+    "rollout-ends": (running, "2 v v v v"),
     "update": (running, "3"),
     "rewards": (running, "4 tab down down"),
     "curriculum": (running, "5"),

@@ -1,11 +1,13 @@
 """Reading the dashboard: one lens over all charts, rows that open as curves, a filter."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from textual.widgets import ContentSwitcher
 
 from tests.tui.fake_session import FakeSession
+from trainer.stages import Stage
 from tui.app import DashboardApp
 from tui.panels import CurvePanel, LearningRatePanel, Panel, RolloutPanel
 from tui.screens.dashboard import is_shown
@@ -141,17 +143,50 @@ async def test_nothing_found_says_so():
         assert "no event holds 'zebra'" in text_of(app.screen.query_one("#log-events"))
 
 
-async def test_the_rollout_goes_through_its_quantities():
+def rollout_title(app):
+    return str(app.screen.query_one("#overview-rollout", RolloutPanel).border_title)
+
+
+TITLES = [
+    "reward r",
+    "value V",
+    "advantage A",
+    "TD error δ",
+    "episode ends, share of worlds",
+    "action norm |a|",
+    "log density log π(a)",
+]
+
+
+async def test_the_rollout_goes_through_its_quantities_and_back():
     app, running = open_app()
+    full = Session(stage=Stage.FRESH, step=24).snapshot()
+    app._first_session.publish(boundary=full)
     async with running as pilot:
         seen = []
-        for _ in range(5):
+        for _ in range(8):
             await pilot.pause()
-            seen.append(str(app.screen.query_one("#overview-rollout", RolloutPanel).border_title))
+            seen.append(rollout_title(app))
             await pilot.press("v")
-        assert [title.split()[-1] for title in seen] == [
-            "reward", "value", "advantage", "done", "reward",
-        ]  # fmt: skip
+        assert seen == [f"rollout · {title}" for title in [*TITLES, TITLES[0]]]
+        await pilot.press("V", "V")
+        await pilot.pause()
+        assert rollout_title(app) == f"rollout · {TITLES[-1]}"
+
+
+async def test_quantities_that_are_not_known_are_passed_over():
+    app, running = open_app()
+    view = app._first_session.snapshot().rollout
+    nothing = dict.fromkeys(("td_error", "action_norm", "log_prob", "terminated", "time_out"))
+    app._first_session.publish(rollout=replace(view, **nothing))
+    async with running as pilot:
+        seen = []
+        for _ in range(4):
+            await pilot.pause()
+            seen.append(rollout_title(app).removeprefix("rollout · "))
+            await pilot.press("v")
+        assert seen == ["reward r", "value V", TITLES[4], "reward r"]
+        assert "+ ended in" in text_of(app.screen.query_one("#overview-rollout"))
 
 
 async def test_a_focused_chart_is_zoomed_and_changes_its_axis():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tui.draw.spans import Charset, Line, Role, Span, block, fit, runs
+from tui.draw.spans import Charset, Line, Role, Span, block, runs
 
 LEVELS: Final = 12
 """Colours of a palette: few, so that runs of one colour stay long and cheap to send."""
@@ -128,7 +129,7 @@ def heat_map(
     width: int,
     height: int,
     *,
-    marks: ArrayLike | None = None,
+    marks: Mapping[str, ArrayLike] | None = None,
     palette: Palette = Palette.SEQUENTIAL,
     shades: bool = False,
     charset: Charset = Charset.BRAILLE,
@@ -139,7 +140,8 @@ def heat_map(
         values: any floats, [R, C].
         width: cells.
         height: lines; each holds two rows in half blocks, or one in shades.
-        marks: cells to mark with an "x", bool [R, C].
+        marks: a character, and the cells to mark with it, bool [R, C]; where several fall into one
+            cell the first of them is drawn.
         palette: which colours stand for which values.
         shades: use shade characters, legible without colour, instead of coloured half blocks.
         charset: what the font can show; ASCII implies shades.
@@ -154,64 +156,81 @@ def heat_map(
     rows = whole_cells(matrix.shape[0], height * (1 if shades else 2))
     columns = whole_cells(matrix.shape[1], width)
     small = resample(matrix, rows, columns)
-    marked = np.zeros((rows, columns), bool)
-    if marks is not None:
-        share = resample(np.asarray(marks, bool).astype(np.float64), rows, columns)
-        marked = np.nan_to_num(share) > 0
+    marked = np.zeros((rows, columns), np.int64)  # which mark, from 1; 0: none
+    for number, cells in reversed(list(enumerate((marks or {}).values(), start=1))):
+        share = resample(np.asarray(cells, bool).astype(np.float64), rows, columns)
+        marked[np.nan_to_num(share) > 0] = number
     draw = _shaded if shades else _half_blocks
-    return block(draw(small, marked, palette, charset), width, height)
+    return block(draw(small, marked, "".join(marks or {}), palette, charset), width, height)
 
 
 def _shaded(
-    matrix: NDArray[np.float64], marked: NDArray[np.bool_], palette: Palette, charset: Charset
+    matrix: NDArray[np.float64],
+    marked: NDArray[np.int64],
+    marks: str,
+    palette: Palette,
+    charset: Charset,
 ) -> list[Line]:
     ramp = SHADES_ASCII if charset is Charset.ASCII else SHADES
     empty = "." if charset is Charset.ASCII else "·"
     lines = []
-    for row, marks in zip(
+    for row, which in zip(
         levels(matrix, palette, len(ramp)).tolist(), marked.tolist(), strict=True
     ):
         text = [
-            "x" if m else (empty if v < 0 else ramp[v]) for v, m in zip(row, marks, strict=True)
+            marks[m - 1] if m else (empty if v < 0 else ramp[v])
+            for v, m in zip(row, which, strict=True)
         ]
         roles: list[str] = [
             Role.ERROR if m else (Role.MUTED if v < 0 else Role.TEXT)
-            for v, m in zip(row, marks, strict=True)
+            for v, m in zip(row, which, strict=True)
         ]
         lines.append(runs(text, roles))
     return lines
 
 
 def _half_blocks(
-    matrix: NDArray[np.float64], marked: NDArray[np.bool_], palette: Palette, charset: Charset
+    matrix: NDArray[np.float64],
+    marked: NDArray[np.int64],
+    marks: str,
+    palette: Palette,
+    charset: Charset,
 ) -> list[Line]:
     quantised = levels(matrix, palette)
     if len(quantised) % 2:
         quantised = np.vstack([quantised, np.full((1, quantised.shape[1]), UNFILLED)])
-        marked = np.vstack([marked, np.zeros((1, marked.shape[1]), bool)])
+        marked = np.vstack([marked, np.zeros((1, marked.shape[1]), np.int64)])
     upper, lower = quantised[0::2], quantised[1::2]
-    both = marked[0::2] | marked[1::2]
-    keys = ((upper + 1) * (LEVELS + 1) + lower + 1) * 2 + both
+    none = len(marks) + 1
+    first = np.minimum(*(np.where(part > 0, part, none) for part in (marked[0::2], marked[1::2])))
+    keys = ((upper + 1) * (LEVELS + 1) + lower + 1) * none + first - 1
     lines = []
     for row in keys:
         starts = np.flatnonzero(np.diff(row, prepend=-1))
         lengths = np.diff(np.append(starts, row.size))
         spans = []
         for key, length in zip(row[starts].tolist(), lengths.tolist(), strict=True):
-            cell, mark = divmod(key, 2)
+            cell, mark = divmod(key, none)
             top, bottom = (part - 1 for part in divmod(cell, LEVELS + 1))
             if top == bottom == UNFILLED:
-                spans.append(Span(("x" if mark else "·") * length, Role.MUTED))
+                spans.append(Span((marks + "·")[mark] * length, Role.MUTED))
             else:
                 glyph = "▄" if top == UNFILLED else "▀"
-                if mark:
-                    glyph, top, bottom = "x", MARKED, max(top, bottom)
+                if mark < len(marks):
+                    glyph, top, bottom = marks[mark], MARKED, max(top, bottom)
                 spans.append(Span(glyph * length, cell_role(palette, top, bottom)))
         lines.append(tuple(spans))
     return lines
 
 
-def legend(low: float, high: float, width: int, charset: Charset = Charset.BRAILLE) -> Line:
-    """Write which end of the sequential shades is which, in `width` cells."""
-    ramp = SHADES_ASCII if charset is Charset.ASCII else SHADES
-    return fit((Span(f"{low:+.3f} {ramp[1:]} {high:+.3f}", Role.MUTED),), width)
+def ramp(palette: Palette, *, shades: bool, charset: Charset = Charset.BRAILLE) -> Line:
+    """Draw all levels side by side, the smallest first.
+
+    Args:
+        palette: which colours stand for which values.
+        shades: as characters, where the map is drawn so.
+        charset: what the font can show.
+    """
+    if shades or charset is Charset.ASCII:
+        return (Span(SHADES_ASCII if charset is Charset.ASCII else SHADES, Role.TEXT),)
+    return tuple(Span("▀", cell_role(palette, level, level)) for level in range(LEVELS))

@@ -11,29 +11,32 @@ from numpy.typing import NDArray
 
 from trainer.telemetry import RolloutView, RunInfo, SessionView, Snapshot
 from tui.draw.bars import bar
-from tui.draw.heat import Palette, heat_map, whole_cells
+from tui.draw.heat import Palette, heat_map, ramp, whole_cells
 from tui.draw.numbers import count, known, plural
-from tui.draw.spans import Charset, Line, Role, Span, beside, fit, labelled, whole
+from tui.draw.spans import Charset, Line, Role, Span, beside, cells, fit, labelled, whole
 from tui.panels.base import Panel
 
 GUTTER = 4
 """Cells left of the map, for the row's t and the cursor."""
-ONE_LINE = 72
-"""Cells that hold all figures on one line."""
 
 
 class Quantity(NamedTuple):
     """What the map can show."""
 
     name: str
+    """Of the field in the telemetry."""
+    title: str
     palette: Palette = Palette.SEQUENTIAL
 
 
 QUANTITIES = (
-    Quantity("reward"),
-    Quantity("value"),
-    Quantity("advantage", Palette.DIVERGING),
-    Quantity("done"),
+    Quantity("reward", "reward r"),
+    Quantity("value", "value V"),
+    Quantity("advantage", "advantage A", Palette.DIVERGING),
+    Quantity("td_error", "TD error δ", Palette.DIVERGING),
+    Quantity("ends", "episode ends, share of worlds"),
+    Quantity("action_norm", "action norm |a|"),
+    Quantity("log_prob", "log density log π(a)"),
 )
 """In the order of the key that goes through them."""
 
@@ -45,19 +48,25 @@ class RolloutPanel(Panel):
 ## Rollout
 
 The rectangle of experience: T steps downward, N worlds across, gathered under fixed weights.
-Worlds are averaged to as many bins as there are columns. `v` goes through what is shown: the
-reward, the critic's value, the advantage, and where episodes ended. Dark is the smallest number in
-view, bright the largest; advantages are red below 0 and blue above. An `x` marks a bin where an
-episode ended, dots are rows not stored yet, `>` is the cursor. Advantages are known once a rollout
-is full: those of the last iteration stand there while the next one fills.
+Worlds are averaged to as many bins as there are columns. Dots are rows not stored yet, `>` is the
+cursor. Episodes that ended are marked: `x` where one terminated, such as by a fall, `o` where its
+time was over, `+` where one ended while nobody watched, so that its kind is not known.
 
-**Healthy:** rewards get brighter from iteration to iteration, and the `x` get fewer until they are
-mostly time-outs; values follow the rewards to come; advantages are red and blue in equal parts,
-without bands.
+`v` goes through what is shown, `V` goes back: the reward; the critic's value V; the advantage A,
+which is known once a rollout is full, so that the last iteration's stands there while the next one
+fills; the TD error δ = r + γ V(next) - V, from which the advantages add up; the share of worlds
+whose episode ended; the length of the action as it was sampled; and its log density under the
+policy. The line below the map says which colour is which value; where a value has a sign red is
+below 0 and blue above.
+
+**Healthy:** rewards get brighter from iteration to iteration, and `x` gets rare beside `o`; values
+follow the rewards to come; advantages and TD errors are red and blue in equal parts, without bands.
 
 **If not:** rows that are dark all across mean that all worlds do the same at the same time, often
 because their episodes started together (`init_at_random_ep_len`). Many `x`: the robot falls, see
-the terminations. Values of one colour: the critic explains nothing, see `expl. var`.
+the terminations. Values of one colour: the critic explains nothing, see `expl. var`. TD errors of
+one colour: the critic is wrong everywhere in the same way. Actions that grow longer and longer run
+against their limits; a log density that rises for long is a policy that narrows, see the entropy.
 """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -68,24 +77,30 @@ the terminations. Values of one colour: the critic explains nothing, see `expl. 
         """Depend on the rollout alone."""
         return id(self._rollout(snapshot)), id(snapshot.info), self._quantity.name
 
-    def action_cycle(self) -> None:
-        """Show another quantity."""
+    def action_cycle(self, by: int = 1) -> None:
+        """Show another quantity, one of those that there are."""
         at = QUANTITIES.index(self._quantity)
-        self._quantity = QUANTITIES[(at + 1) % len(QUANTITIES)]
+        others = [QUANTITIES[(at + by * step) % len(QUANTITIES)] for step in range(len(QUANTITIES))]
+        known = [one for one in others[1:] if self._is_known(one)]
+        self._quantity = known[0] if known else self._quantity
         self.redraw()
 
-    def _rollout(self, snapshot: Snapshot) -> RolloutView | None:
+    def _is_known(self, quantity: Quantity) -> bool:
+        view = self._rollout(self.snapshot, quantity)
+        return view is None or quantity.name == "ends" or getattr(view, quantity.name) is not None
+
+    def _rollout(self, snapshot: Snapshot, quantity: Quantity | None = None) -> RolloutView | None:
         """Return the present rollout, or for advantages the last one that has them."""
         view = snapshot.rollout
-        if self._quantity.name != "advantage":
+        if (quantity or self._quantity).name != "advantage":
             return view
         last = snapshot.boundary.rollout if snapshot.boundary is not None else None
         return last if last is not None and last.advantage is not None else view
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
-        """Return the map, and below it the fill and the figures."""
+        """Return the map, and below it the fill, the legend and how many episodes ended."""
         view, info = self._rollout(self.snapshot), self.snapshot.info
-        self.caption(title=f"rollout · {self._quantity.name}")
+        self.caption(title=f"rollout · {self._quantity.title}")
         if view is None or info is None:
             return [(Span("no rollout yet", Role.MUTED),)]
         self.caption(
@@ -93,29 +108,32 @@ the terminations. Values of one colour: the critic explains nothing, see `expl. 
             f" = B {count(info.batch_size)} · v: next"
         )
         numbers = _numbers(view, self._quantity)
-        foot = [self._fill(view, info, width), *self._figures(view, numbers, width)]
+        foot = [self._fill(view, info, width), *self._legend(view, numbers, width)]
         foot = foot[: 3 if height >= 9 else 2]
         map_height = height - len(foot)
         if map_height < 2:
             return foot[:height]
         return [*self._map(view, numbers, width, map_height), *foot]
 
+    @property
+    def _shades(self) -> bool:
+        return self.colourless or self.charset is Charset.ASCII
+
     def _map(
         self, view: RolloutView, numbers: NDArray[np.float32], width: int, height: int
     ) -> list[Line]:
         steps = numbers.shape[0]
-        shades = self.colourless or self.charset is Charset.ASCII
-        rows = whole_cells(steps, height * (1 if shades else 2))
-        lines = -(-rows // (1 if shades else 2))
+        rows = whole_cells(steps, height * (1 if self._shades else 2))
+        lines = -(-rows // (1 if self._shades else 2))
         per_line = steps / max(lines, 1)
         room = max(width - GUTTER, 0)
         picture = heat_map(
             numbers,
             room,
             lines,
-            marks=view.done & (np.arange(steps) < view.filled)[:, None],
+            marks=_ends(view),
             palette=self._quantity.palette,
-            shades=shades,
+            shades=self._shades,
             charset=self.charset,
         )
         cursor = min(int(view.filled / per_line), lines - 1) if view.filled < steps else -1
@@ -141,34 +159,69 @@ the terminations. Values of one colour: the critic explains nothing, see `expl. 
             width,
         )
 
-    def _figures(self, view: RolloutView, numbers: NDArray[np.float32], width: int) -> list[Line]:
-        stored = numbers[: view.filled]
-        finite = stored[np.isfinite(stored)]
+    def _legend(self, view: RolloutView, numbers: NDArray[np.float32], width: int) -> list[Line]:
+        """Say which colour is which value, and what the marks mean."""
+        finite = numbers[np.isfinite(numbers)]
         low, mean, high = (
             (float(finite.min()), float(finite.mean()), float(finite.max()))
             if finite.size
             else (math.nan,) * 3
         )
-        rows = [
-            [
-                labelled("min", known(low, 7, sign=True)),
-                labelled("mean", known(mean, 7, sign=True)),
-                labelled("max", known(high, 7, sign=True)),
-            ],
-            [
-                labelled("x done in", f"{int(view.done[: view.filled].sum()):>3} bins"),
-                labelled("a bin is", plural(-(-view.num_envs // view.reward.shape[1]), "world")),
-            ],
+        if self._quantity.palette is Palette.DIVERGING:
+            high = max(abs(low), abs(high))
+            low = -high
+        colours: Line = (
+            Span(known(low, 7, sign=True)),
+            Span(" "),
+            *ramp(self._quantity.palette, shades=self._shades, charset=self.charset),
+            Span(" "),
+            Span(known(high, 7, sign=True)),
+        )
+        values = [colours, labelled("mean", known(mean, 7, sign=True))]
+        ends = [
+            labelled(name, f"{_episodes(share, view):>4}")
+            for name, share in (("x terminated", view.terminated), ("o time-out", view.time_out))
+            if share is not None
         ]
-        if width >= ONE_LINE:
-            rows = [[*rows[0], *rows[1]]]
-        return [whole(row, width) for row in rows]
+        if (untold := int(_ends(view)["+"].sum())) or not ends:
+            ends.append(labelled("+ ended in", plural(untold, "bin")))
+        ends.append(labelled("a bin is", plural(int(_worlds_of_bins(view).max()), "world")))
+        together = [*values, *ends]
+        if sum(map(cells, together)) + 2 * len(together) - 2 <= width:
+            return [whole(together, width)]
+        return [whole(row, width) for row in (values, ends)]
 
 
 def _numbers(view: RolloutView, quantity: Quantity) -> NDArray[np.float32]:
     """Return what the map shows, [T, bins]; NaN where it is not known yet."""
-    by_name = {"reward": view.reward, "value": view.value, "advantage": view.advantage}
-    found = by_name.get(quantity.name, view.done.astype(np.float32))
+    if quantity.name == "ends":
+        found = None
+        if view.terminated is not None and view.time_out is not None:
+            found = view.terminated + view.time_out
+            found = np.where(np.isnan(found), view.done, found)
+    else:
+        found = getattr(view, quantity.name)
     numbers = np.full(view.reward.shape, np.nan, np.float32) if found is None else found.copy()
     numbers[view.filled :] = np.nan
     return numbers
+
+
+def _ends(view: RolloutView) -> dict[str, NDArray[np.bool_]]:
+    """Return the marks of the map, each with the cells that it stands in, [T, bins]."""
+    done = view.done.copy()
+    done[view.filled :] = False
+    if view.terminated is None or view.time_out is None:
+        return {"x": np.zeros_like(done), "o": np.zeros_like(done), "+": done}
+    fell, over = np.nan_to_num(view.terminated) > 0, np.nan_to_num(view.time_out) > 0
+    return {"x": done & fell, "o": done & over, "+": done & ~fell & ~over}
+
+
+def _episodes(share: NDArray[np.float32], view: RolloutView) -> int:
+    """Return how many episodes a share of the worlds of every bin, [T, bins], stands for."""
+    return round(float(np.nansum(share[: view.filled] * _worlds_of_bins(view))))
+
+
+def _worlds_of_bins(view: RolloutView) -> NDArray[np.int64]:
+    """How many worlds share each bin, [bins]."""
+    bins = view.reward.shape[1]
+    return np.bincount(np.arange(view.num_envs) * bins // view.num_envs, minlength=bins)

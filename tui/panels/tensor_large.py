@@ -104,7 +104,7 @@ from the rest of the histogram is an outlier: look which world and which term it
             view.picture,
             room,
             lines,
-            marks=view.bad | view.dones,
+            marks={"!": view.bad, "x": view.dones},
             palette=Palette.DIVERGING if signed else Palette.SEQUENTIAL,
             shades=shades,
             charset=self.charset,
@@ -139,7 +139,7 @@ def _legend(view: TensorView, width: int, *, signed: bool, shades: bool, charset
     if view.dones.any():
         marks.append("x episode ends")
     if view.bad.any():
-        marks.append("x not finite")
+        marks.append("! not finite")
     words = f"{number(low)} {ramp} {number(high)}  {' · '.join(marks)}"
     return (Span(crop(words, width), Role.MUTED),)
 

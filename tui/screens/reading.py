@@ -37,7 +37,8 @@ class ReadingScreen(SizedScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", show=False, key_display="/", tooltip="Filter rows and metrics"),
         Binding("g", "curves", show=False, tooltip="All metrics and their curves"),
-        Binding("v", "quantity", show=False, tooltip="Rollout: reward, value, advantage, done"),
+        Binding("v", "quantity(1)", show=False, tooltip="Rollout: reward, value, advantage, ..."),
+        Binding("V", "quantity(-1)", show=False, tooltip="Rollout: the quantity before"),
         Binding("y", "log_axis", show=False, tooltip="Log axis of the curves, or a linear one"),
         Binding("plus", "smooth(1)", show=False, key_display="+", tooltip="Smooth curves more"),
         Binding("minus", "smooth(-1)", show=False, key_display="-", tooltip="Smooth curves less"),
@@ -86,11 +87,11 @@ class ReadingScreen(SizedScreen):
             if curve.region.area:
                 curve.action_toggle_log()
 
-    def action_quantity(self) -> None:
+    def action_quantity(self, by: int) -> None:
         """Show another quantity of the rollout."""
         for rollout in self.query(RolloutPanel):
             if rollout.region.area:
-                rollout.action_cycle()
+                rollout.action_cycle(by)
 
     def action_curves(self) -> None:
         """Show all metrics."""
