@@ -77,6 +77,7 @@ def test_a_shell_gets_its_terminal_back_with_ctrl_z_and_with_d(toy):
     toy.wait_for_rows(3)  # the training is not stopped
     shell.send("clear; echo shell-$((6 * 7))\r")
     shell.wait_for("shell-42")
+    shell.wait_for("PROMPT>")  # what is typed before it may be lost
     shell.send("fg\r")
     shell.wait_for("RUNNING")
     shell.send("\x1a")
@@ -85,6 +86,7 @@ def test_a_shell_gets_its_terminal_back_with_ctrl_z_and_with_d(toy):
     shell.read(0.5)
     assert "RUNNING" not in shell.text
     toy.wait_for_rows(3)
+    shell.wait_for("PROMPT>")
     shell.send("fg\r")
     shell.wait_for("RUNNING")
     shell.send("d")
