@@ -57,6 +57,14 @@ class EpisodeStatistics:
         """How many finished episodes are kept."""
         return min(int(self._finished), WINDOW)
 
+    def packed(self) -> Tensor:
+        """The rings of returns and of lengths, and how many episodes they hold, [2 WINDOW + 1].
+
+        All in one float32 tensor on their own device, so that one transfer takes them.
+        """
+        count = self._finished.clamp(max=WINDOW).float().view(1)
+        return torch.cat((self._rewards[:WINDOW], self._lengths[:WINDOW], count))
+
     def metrics(self) -> dict[str, float]:
         """Means over the last finished episodes; empty while none has finished."""
         count = self.count

@@ -107,11 +107,20 @@ class Looking:
         is_due = self.is_watched and now - self._ended_time >= _ENDED_INTERVAL
         if not (even_if_recent or is_due):
             return None
+        from trainer.views import EpisodesPicture
+
         assert self._trainer is not None
         self._ended_time = now
         steps = self._trainer.rollout.num_steps
-        whole = self._pictured(snapshot.position._replace(stage=Stage.FRESH, step=steps)).view()
-        return replace(snapshot, rollout=whole, boundary=None, pending="")
+        whole = self._pictured(snapshot.position._replace(stage=Stage.FRESH, step=steps))
+        episodes = EpisodesPicture(self._trainer.episodes)
+        return replace(
+            snapshot,
+            rollout=whole.view(),
+            episodes=episodes.view(),
+            boundary=None,
+            pending="",
+        )
 
     def _remember_time_outs(self, row: int) -> None:
         """Keep which worlds of the row just stored timed out; the rollout knows no more than ends.

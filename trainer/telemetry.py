@@ -152,6 +152,16 @@ class RolloutView:
 
 
 @dataclass(frozen=True, slots=True)
+class EpisodesView:
+    """The last episodes that have finished, one by one; of several ranks those of rank 0."""
+
+    returns: Floats
+    """Sum of the env's rewards of each, [K]; in no order."""
+    lengths: Floats
+    """Env steps of each, [K]; in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateView:
     """One update, mini-batch by mini-batch in the order run; U = epochs x mini-batches."""
 
@@ -267,6 +277,8 @@ class Snapshot:
     """Last value of every tag seen so far."""
     rollout: RolloutView | None = None
     update: UpdateView | None = None
+    episodes: EpisodesView | None = None
+    """The last ones that have finished; only in a `boundary` that somebody looked at."""
     tensors: tuple[TensorSummary, ...] = ()
     """The tensors of the stage behind which the loop is paused; empty while it runs."""
     trace: Trace | None = None

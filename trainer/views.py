@@ -9,13 +9,60 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trainer.episodes import WINDOW, EpisodeStatistics
 from trainer.rollout import Rollout
-from trainer.telemetry import Floats, RolloutView
+from trainer.telemetry import EpisodesView, Floats, RolloutView
 from trainer.tensors import NamedTensor
 from trainer.trace import ALL_COLUMNS, TensorView, TraceRequest
 
 MAX_BINS = 128
 """Columns of the picture of a rollout; more worlds than this share columns."""
+
+
+class _Transfer:
+    """A tensor on its way to the host; only who reads it before it has arrived waits.
+
+    Args:
+        tensor: on any device; not changed afterwards.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self._event: torch.cuda.Event | None = None
+        if tensor.is_cuda:
+            here = torch.empty_like(tensor, device="cpu", pin_memory=True)
+            self._tensor = here.copy_(tensor, non_blocking=True)
+            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._event.record()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether reading needs not wait."""
+        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
+
+    def read(self) -> Floats:
+        """Return it."""
+        if self._event is not None:
+            self._event.synchronize()
+        return self._tensor.numpy()
+
+
+class EpisodesPicture:
+    """The last finished episodes, on the way from the device.
+
+    Args:
+        episodes: of the worlds.
+    """
+
+    @torch.no_grad()
+    def __init__(self, episodes: EpisodeStatistics) -> None:
+        self._packed = _Transfer(episodes.packed())
+
+    def view(self) -> EpisodesView:
+        """Read them."""
+        packed = self._packed.read()
+        count = int(packed[-1])
+        return EpisodesView(packed[:count], packed[WINDOW : WINDOW + count])
 
 
 class RolloutPicture:
@@ -44,7 +91,6 @@ class RolloutPicture:
     ) -> None:
         self._num_steps, self._num_envs, self._filled = rollout.num_steps, rollout.num_envs, filled
         self._has_targets = has_targets
-        self._event: torch.cuda.Event | None = None
         stored = (rollout.rewards, rollout.values, rollout.advantages, rollout.log_probs)
         rewards, values, advantages, log_probs = (tensor[:filled, :, 0] for tensor in stored)
         dones = rollout.dones[:filled, :, 0]
@@ -58,17 +104,12 @@ class RolloutPicture:
             rollout.actions[:filled].norm(dim=-1),
             log_probs,
         )
-        self._sums = _add_up(torch.stack(parts), 2, MAX_BINS)
-        if self._sums.is_cuda:
-            here = torch.empty_like(self._sums, device="cpu", pin_memory=True)
-            self._sums = here.copy_(self._sums, non_blocking=True)
-            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._event.record()
+        self._sums = _Transfer(_add_up(torch.stack(parts), 2, MAX_BINS))
 
     @property
     def is_here(self) -> bool:
         """Whether `view` needs not wait."""
-        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
+        return self._sums.is_here
 
     def view(self) -> RolloutView:
         """Read the picture.
@@ -76,10 +117,8 @@ class RolloutPicture:
         Steps that ended an episode are left out of the mean reward: a time-out's holds the
         bootstrap. A bin in which all worlds ended shows as NaN, and as done.
         """
-        if self._event is not None:
-            self._event.synchronize()
-        rewards, dones, time_outs, *others = self._sums.numpy()
-        num_bins = self._sums.shape[2]
+        rewards, dones, time_outs, *others = self._sums.read()
+        num_bins = rewards.shape[1]
         worlds = np.bincount(np.arange(self._num_envs) * num_bins // self._num_envs)
         ended = np.zeros((self._num_steps, num_bins), np.bool_)
         ended[: self._filled] = dones > 0

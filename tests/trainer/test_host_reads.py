@@ -12,7 +12,7 @@ from tests.trainer.toy_env import ToyEnv
 from trainer.rundir import RunDir
 from trainer.session import Session
 from trainer.stages import Stage
-from trainer.views import RolloutPicture
+from trainer.views import EpisodesPicture, RolloutPicture
 
 ITERATIONS = 8
 READS = ("cpu", "numpy", "item", "tolist", "__bool__", "__float__", "__int__", "__index__")
@@ -48,20 +48,24 @@ def reads(monkeypatch):
     stage_of = {}
     for name in READS:
         monkeypatch.setattr(torch.Tensor, name, counting(name))
-    view, entering = RolloutPicture.view, Session.entering
+    entering = Session.entering
 
-    def viewing(self):
-        exempt.on = True
-        try:
-            return view(self)
-        finally:
-            exempt.on = False
+    def exempted(view):
+        def viewing(self):
+            exempt.on = True
+            try:
+                return view(self)
+            finally:
+                exempt.on = False
+
+        return viewing
 
     def enter(self, position):
         stage_of[threading.current_thread()] = position.stage
         entering(self, position)
 
-    monkeypatch.setattr(RolloutPicture, "view", viewing)
+    for picture in (RolloutPicture, EpisodesPicture):
+        monkeypatch.setattr(picture, "view", exempted(picture.view))
     monkeypatch.setattr(Session, "entering", enter)
     return counted
 

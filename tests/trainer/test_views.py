@@ -9,13 +9,14 @@ import torch
 
 from tests.trainer.toy_env import ToyEnv
 from trainer.config import ActorConfig, CriticConfig, TrainerConfig
+from trainer.episodes import WINDOW, EpisodeStatistics
 from trainer.looking import Looking
 from trainer.loop import Trainer
 from trainer.rollout import Rollout
 from trainer.stages import Stage
 from trainer.targets import compute_returns
 from trainer.telemetry import Position
-from trainer.views import MAX_BINS, RolloutPicture
+from trainer.views import MAX_BINS, EpisodesPicture, RolloutPicture
 
 GAMMA = 0.9
 
@@ -84,6 +85,22 @@ def test_an_empty_rollout_is_no_picture_but_no_fault_either():
     assert view.filled == 0
     assert np.isnan(view.td_error).all()
     assert not view.done.any()
+
+
+def test_the_last_episodes_are_told_one_by_one_and_no_more_than_there_were():
+    statistics = EpisodeStatistics(3, torch.device("cpu"))
+    assert EpisodesPicture(statistics).view().returns.size == 0
+    for step in range(1, 5):  # world n ends at step n + 2
+        done = torch.tensor([step == 2, step == 3, step == 4])
+        statistics.add(torch.tensor([1.0, 2.0, 3.0]), done)
+    view = EpisodesPicture(statistics).view()
+    assert view.returns.tolist() == [2.0, 6.0, 12.0]
+    assert view.lengths.tolist() == [2, 3, 4]
+    for _ in range(60):
+        statistics.add(torch.ones(3), torch.ones(3, dtype=torch.bool))
+    later = EpisodesPicture(statistics).view()
+    assert later.returns.size == later.lengths.size == WINDOW
+    assert view.returns.tolist() == [2.0, 6.0, 12.0]  # a copy
 
 
 class Ends(ToyEnv):

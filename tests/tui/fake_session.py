@@ -29,6 +29,7 @@ from trainer.control import (
 from trainer.stages import Stage
 from trainer.telemetry import (
     Command,
+    EpisodesView,
     Event,
     EventLog,
     Failure,
@@ -208,6 +209,15 @@ def rollout_view(iteration: int, filled: int, info: RunInfo, bins: int = 64) -> 
         action_norm=norm,
         log_prob=-8.0 - norm,
     )
+
+
+def episodes_view(iteration: int, info: RunInfo) -> EpisodesView:
+    """Robots that walk to the end of their time, and some that fall on the way."""
+    noise = np.random.default_rng(4000 + iteration)
+    fell = noise.random(100) < 0.3
+    lengths = np.where(fell, noise.integers(20, 700, 100), info.max_episode_length)
+    returns = 0.024 * lengths + noise.normal(0.0, 0.8, 100)
+    return EpisodesView(returns.astype(np.float32), lengths.astype(np.float32))
 
 
 def update_view(iteration: int, info: RunInfo) -> UpdateView:
@@ -538,7 +548,8 @@ class FakeSession:
             completed += 1
         self._publish(position=following, completed_iterations=completed)
         if following.stage is Stage.FRESH:
-            self._publish(boundary=replace(self._snapshot, boundary=None))
+            episodes = episodes_view(following.iteration, self.info)
+            self._publish(boundary=replace(self._snapshot, boundary=None, episodes=episodes))
             self._answer()
         if completed >= self.info.num_iterations:
             self._publish(state=RunState.FINISHED)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.draw.axis import GUTTER, Guide, Scale
+from tui.draw.axis import GUTTER, Guide, Scale, round_range
 from tui.draw.chart import Series, line_chart, overlay_chart
 from tui.draw.spans import Charset, Role, cells, plain
 
@@ -207,3 +207,21 @@ def test_an_overlay_has_exactly_the_room_that_it_is_given():
         for height in (0, 4, 5, 12):
             lines = overlay_chart([Series([0, 1], [0.0, 1.0], "A", "")], width, height)
             assert [cells(line) for line in lines] == [width] * height
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [((-1.3, 27.2), (-10, 30)), ((0.2, 0.9), (0, 1)), ((5.0, 5.0), (4.5, 5.5)), ((0, 0), (-1, 1))],
+)
+def test_a_round_range_holds_both_ends(ends, expected):
+    low, high = round_range(*ends)
+    assert low <= ends[0]
+    assert high >= ends[1]
+    assert low < high
+    assert (low, high) == pytest.approx(expected, abs=0.6)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_any_range_can_be_rounded(one, other):
+    low, high = round_range(min(one, other), max(one, other))
+    assert low < high

@@ -13,7 +13,7 @@ from textual.css.query import NoMatches
 
 from tests.tui.fake_session import FakeSession, metrics_at, run_info
 from trainer.stages import Stage
-from trainer.telemetry import Command, History, RunState, Snapshot
+from trainer.telemetry import Command, EpisodesView, History, RunState, Snapshot
 from trainer.trace import TraceRequest
 from tui import panels
 from tui.draw.spans import Charset, plain
@@ -296,6 +296,49 @@ async def test_rows_of_the_last_rollout_are_not_shown_in_this_one():
     text = await shown(panels.RolloutPanel, session, (76, 18))
     assert "·" * 64 in text[1]
     assert any("x terminated    0  o time-out    0" in line for line in text)
+
+
+# --- episodes ---------------------------------------------------------------------------------
+
+
+def with_episodes(returns, lengths, **changes):
+    session = FakeSession()
+    view = EpisodesView(np.asarray(returns, np.float32), np.asarray(lengths, np.float32))
+    ended = replace(session.snapshot(), episodes=view)
+    session.publish(boundary=ended, **changes)
+    return session
+
+
+async def test_lengths_are_spread_from_0_to_the_longest_that_there_can_be():
+    session = with_episodes([1.0] * 4, [1000, 1000, 1000, 0])
+    text = await shown(panels.LengthHistogramPanel, session, (44, 8))
+    body = [line[2:-2] for line in text[1:-1]]
+    assert "4 episodes" in body[0]
+    assert "median   1000" in body[0]
+    assert body[-1].split() == ["0", "1000"]
+    assert body[1].rstrip().endswith("█")  # three at the right end
+    assert body[1].strip() == "█"
+    assert body[-2][0] in "▃▂█▁▄"  # and one at the left
+
+
+async def test_the_axis_of_returns_has_round_ends():
+    session = with_episodes([-1.3, 4.0, 27.2], [1, 2, 3])
+    text = await shown(panels.ReturnHistogramPanel, session, (60, 8))
+    assert text[-2].strip("│ ").split() == ["-10", "30"]
+
+
+async def test_episodes_that_cannot_be_shown_are_counted_or_explained():
+    nan, inf = float("nan"), float("inf")
+    text = await shown(panels.ReturnHistogramPanel, with_episodes([nan, 1.0, inf], [1, 2, 3]))
+    assert "1 episode  and 2 not finite" in text[1]
+    text = await shown(panels.ReturnHistogramPanel, with_episodes([], []))
+    assert "no episode has ended yet" in text[1]
+    text = await shown(panels.ReturnHistogramPanel, FakeSession())
+    assert "seen when an iteration has ended" in text[1]
+    over = FakeSession()
+    over.publish(state=RunState.FINISHED)
+    text = await shown(panels.ReturnHistogramPanel, over)
+    assert "single episodes are not recorded" in text[1]
 
 
 # --- update -----------------------------------------------------------------------------------

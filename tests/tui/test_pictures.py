@@ -2,13 +2,14 @@
 
 import re
 import time
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 from textual.widgets import Input
 
 from tests.tui import renditions
-from tests.tui.fake_session import FakeSession, metrics_at
+from tests.tui.fake_session import FakeSession, episodes_view, metrics_at
 from tests.tui.poses import walker
 from tests.tui.test_play_screen import FakePerformance, app_of
 from tests.tui.test_screens import open_menu
@@ -64,7 +65,7 @@ class Session(FakeSession):
 def running():
     """In the middle of a rollout, with a full one behind it."""
     session = Session(stage=Stage.FRESH, step=24)
-    ended = session.snapshot()
+    ended = replace(session.snapshot(), episodes=episodes_view(311, session.info))
     session = Session()
     session.publish(boundary=ended)
     return session
@@ -111,6 +112,7 @@ VIEWS = {
     "rollout": (running, "2"),
     "rollout-advantage": (running, "2 v v"),
     "rollout-ends": (running, "2 v v v v"),
+    "episodes": (running, "h"),
     "update": (running, "3"),
     "rewards": (running, "4 tab down down"),
     "curriculum": (running, "5"),

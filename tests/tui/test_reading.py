@@ -226,6 +226,19 @@ async def test_the_page_of_all_metrics_fits(size):
         assert is_shown(app.screen.query_one("#curve-metrics")) is (size[0] >= 110)
 
 
+async def test_the_last_episodes_have_a_view_and_it_leads_back():
+    app, running = open_app((80, 24))
+    async with running as pilot:
+        await pilot.press("3", "h")
+        assert view(app) == "episodes"
+        await pilot.press("h")
+        assert view(app) == "update"
+        await pilot.press("h", "r")
+        assert view(app) == "robot"
+        await pilot.press("escape")
+        assert view(app) == "update"
+
+
 async def test_marks_are_read_by_the_cursor_which_goes_from_one_to_the_next():
     app, running = open_app((120, 40))
     async with running as pilot:

@@ -100,6 +100,18 @@ def _round_step(least: float) -> float:
     return next((m * power for m in (1, 2, 5) if m * power >= least * (1 - 1e-9)), 10 * power)
 
 
+def round_range(low: float, high: float) -> tuple[float, float]:
+    """Return round numbers at or beyond both ends, some four steps apart; never the same twice."""
+    low, high = (min(max(end, -HUGE), HUGE) for end in (low, high))
+    span = high / 2 - low / 2  # halved: the span of two large floats may overflow
+    if not span > 1e-6 * max(abs(low), abs(high)):
+        room = max(abs(low) * 0.05, 1e-3 if low else 1.0)
+        low, high = low - room, high + room
+        span = high / 2 - low / 2
+    step = _round_step(span / 2)
+    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+
+
 def tick_label(value: float, step: float = 0.0) -> str:
     """Write a tick in the gutter's width; a tick that is 0 but for rounding is "0"."""
     if step and abs(value) < 1e-9 * step:

@@ -3,6 +3,7 @@
 from tui.panels.base import Panel, ScrollingPanel
 from tui.panels.curriculum import CurriculumPanel
 from tui.panels.curves import AllMetricsPanel, CurvePanel, EpisodeLengthPanel
+from tui.panels.episodes import LengthHistogramPanel, ReturnHistogramPanel
 from tui.panels.events import EventsPanel
 from tui.panels.header import Header
 from tui.panels.health import HealthPanel
@@ -30,11 +31,13 @@ __all__ = [
     "Header",
     "HealthPanel",
     "LearningRatePanel",
+    "LengthHistogramPanel",
     "MetricsPanel",
     "NotesPanel",
     "NumbersPanel",
     "Panel",
     "RatioPanel",
+    "ReturnHistogramPanel",
     "RewardTermsPanel",
     "RobotPanel",
     "RolloutPanel",

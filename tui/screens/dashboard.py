@@ -12,24 +12,13 @@ from textual.widgets import ContentSwitcher
 from trainer.telemetry import Command, RunState, SessionView, Snapshot
 from tui.panels import (
     AllMetricsPanel,
-    CurriculumPanel,
     CurvePanel,
-    EpisodeLengthPanel,
     EventsPanel,
     Header,
-    HealthPanel,
-    LearningRatePanel,
-    MetricsPanel,
     NotesPanel,
     Panel,
-    RatioPanel,
-    RewardTermsPanel,
     RobotPanel,
-    RolloutPanel,
     StageStrip,
-    SystemPanel,
-    TerminationsPanel,
-    TimingPanel,
 )
 from tui.screens.base import MINIMUM
 from tui.screens.failure import FailureView
@@ -39,6 +28,7 @@ from tui.screens.reading import FilterLine, ReadingScreen
 from tui.screens.status import StatusLine, ViewBar
 from tui.screens.steering import SteeringScreen
 from tui.screens.trace import TraceView
+from tui.screens.views import panel_views
 
 VIEWS = ("overview", "rollout", "update", "rewards", "curriculum", "timing", "log")
 """Views reached by the digits 1 to 7."""
@@ -74,6 +64,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         ),
         Binding("t", "trace", "Trace", tooltip="Look into the seven stages, tensor by tensor"),
         Binding("r", "robot", "Robot", show=False, tooltip="Look at one robot while it trains"),
+        Binding("h", "episodes", show=False, tooltip="The last episodes: returns and lengths"),
         Binding(
             "c",
             "checkpoint",
@@ -109,79 +100,30 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
 
     def contents(self) -> list[Widget]:
         """Return header, stage strip, views, status line and keys."""
-        views = [
-            Container(
-                RolloutPanel(id="overview-rollout"),
-                CurvePanel(lens=self.lens, id="overview-curve"),
-                LearningRatePanel(lens=self.lens, id="overview-rate"),
-                RatioPanel(id="overview-ratio"),
-                HealthPanel(id="overview-health"),
-                RewardTermsPanel(id="overview-rewards"),
-                TerminationsPanel(id="overview-terminations"),
-                EpisodeLengthPanel(lens=self.lens, id="overview-length"),
-                TimingPanel(id="overview-timing"),
-                MetricsPanel(id="overview-metrics"),
-                EventsPanel(id="overview-events"),
-                id="overview",
+        return [
+            Vertical(
+                Header(id="header"),
+                StageStrip(id="strip"),
+                ViewBar(VIEWS, id="views"),
+                ContentSwitcher(*self._views(), initial=VIEWS[0], id="switcher"),
+                FilterLine(id="filter"),
+                id="page",
             ),
-            Container(
-                RolloutPanel(id="rollout-panel"),
-                TerminationsPanel(id="rollout-terminations"),
-                EpisodeLengthPanel(lens=self.lens, id="rollout-length"),
-                id="rollout",
-            ),
-            Container(
-                LearningRatePanel(lens=self.lens, id="update-rate"),
-                RatioPanel(id="update-ratio"),
-                HealthPanel(id="update-health"),
-                CurvePanel("Loss/explained_variance", lens=self.lens, id="update-variance"),
-                CurvePanel("Loss/entropy", lens=self.lens, id="update-entropy"),
-                id="update",
-            ),
-            Container(
-                RewardTermsPanel(id="rewards-terms"),
-                CurvePanel(lens=self.lens, id="rewards-curve"),
-                id="rewards",
-            ),
-            Container(
-                CurriculumPanel(id="curriculum-levels"),
-                MetricsPanel(id="curriculum-metrics"),
-                TerminationsPanel(id="curriculum-terminations"),
-                id="curriculum",
-            ),
-            Container(
-                TimingPanel(id="timing-panel"),
-                SystemPanel(id="timing-system"),
-                CurvePanel("Perf/total_fps", lens=self.lens, id="timing-rate"),
-                CurvePanel("Perf/collection_time", lens=self.lens, id="timing-collect"),
-                CurvePanel("Perf/learning_time", lens=self.lens, id="timing-learn"),
-                id="timing",
-            ),
+            Vertical(*self.last_lines(), id="bottom"),
+        ]
+
+    def _views(self) -> list[Widget]:
+        return [
+            *panel_views(self.lens),
             Container(
                 NotesPanel(id="log-notes"),
                 EventsPanel(id="log-events"),
                 OutputTail(id="log-output"),
                 id="log",
             ),
-            Container(
-                AllMetricsPanel(id="curve-metrics"),
-                CurvePanel(lens=self.lens, id="curve-chart"),
-                id="curve",
-            ),
             Container(RobotPanel(id="robot-panel"), id="robot"),
             TraceView(self.session, id="trace"),
             FailureView(id="failure"),
-        ]
-        return [
-            Vertical(
-                Header(id="header"),
-                StageStrip(id="strip"),
-                ViewBar(VIEWS, id="views"),
-                ContentSwitcher(*views, initial=VIEWS[0], id="switcher"),
-                FilterLine(id="filter"),
-                id="page",
-            ),
-            Vertical(*self.last_lines(), id="bottom"),
         ]
 
     def last_lines(self) -> list[Widget]:
@@ -312,11 +254,19 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
 
     def action_robot(self) -> None:
         """Look at one robot, or go back to the view before."""
-        if self.view == "robot":
+        self._go_aside("robot")
+
+    def action_episodes(self) -> None:
+        """Look at the last episodes, or go back to the view before."""
+        self._go_aside("episodes")
+
+    def _go_aside(self, name: str) -> None:
+        """Go to a view that has no number, or from there back to the one before."""
+        if self.view == name:
             self._go_to(self._before_trace)
         else:
             self._before_trace = self.view if self.view in VIEWS else self._before_trace
-            self._go_to("robot")
+            self._go_to(name)
 
     def open_curve(self, tag: str) -> None:
         """Show a metric's curve as large as there is room; the one before where none is named."""
@@ -347,7 +297,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
             self.minimize()
         elif self.query_one(FilterLine).has_focus:
             self.drop_filter()
-        elif self.view in ("trace", "robot", "curve"):
+        elif self.view in ("trace", "robot", "curve", "episodes"):
             self._go_to(self._before_trace)
         elif self.focused is None and self.is_filtering:
             self.drop_filter()

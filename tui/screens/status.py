@@ -17,6 +17,9 @@ from tui.panels.notes import notes_of
 WIDE = 92
 """Cells in which one tab more than those of the views has room."""
 
+WIDER = 106
+"""Cells in which two have room."""
+
 
 class ViewBar(Static):
     """Numbers and names of the views, the present one marked."""
@@ -36,6 +39,8 @@ class ViewBar(Static):
         tabs["robot"] = "r Robot"
         if self.size.width >= WIDE or view == "curve":
             tabs["curve"] = "g Curves"
+        if self.size.width >= WIDER or view == "episodes":
+            tabs["episodes"] = "h Episodes"
         if failed:
             tabs["failure"] = "8 Failure"
         self.update(tab_line(tabs, view, self.size.width))
