@@ -34,7 +34,11 @@ VIEWS = {"1": "Overview", "2": "Rollout", "3": "Update", "4": "Rewards", "6": "T
 
 
 class Terminal:
-    """A run with the dashboard, and what its terminal shows."""
+    """A run with the dashboard, and all that its terminal was sent.
+
+    What came is looked at only when the run is over: a terminal's own work is done elsewhere, and
+    would take from this machine what the run needs.
+    """
 
     def __init__(self, command: list[str], columns: int, rows: int) -> None:
         self.master, slave = pty.openpty()
@@ -49,35 +53,63 @@ class Terminal:
             start_new_session=True,
         )
         os.close(slave)
-        self.screen = pyte.Screen(columns, rows)
-        self.stream = pyte.ByteStream(self.screen)
-        self.received = 0
+        self.size = columns, rows
+        self.pieces: list[tuple[float, bytes]] = []
+        """What came, and when."""
 
-    def read(self, seconds: float) -> None:
-        """Take in what comes within so long, at most one piece."""
-        if select.select([self.master], [], [], max(seconds, 0.0))[0]:
-            data = os.read(self.master, 65536)
-            self.received += len(data)
-            self.stream.feed(data)
+    @property
+    def received(self) -> int:
+        """Bytes that came."""
+        return sum(len(piece) for _, piece in self.pieces)
 
     def read_for(self, seconds: float) -> None:
         """Take in what comes within so long."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self.read(left)
+            if select.select([self.master], [], [], left)[0]:
+                piece = os.read(self.master, 65536)
+                self.pieces.append((time.monotonic(), piece))
 
-    def shows(self, text: str) -> bool:
-        """Whether a line of the screen holds a text."""
-        return any(text in line for line in self.screen.display)
+    def press(self, key: str) -> float:
+        """Press a key; returns when."""
+        os.write(self.master, key.encode())
+        return time.monotonic()
 
-    def wait_for(self, text: str, seconds: float) -> float:
-        """Seconds until a text is on the screen."""
-        begin = time.monotonic()
-        while not self.shows(text):
-            if time.monotonic() - begin > seconds:
-                raise SystemExit(f"{text!r} never came:\n" + "\n".join(self.screen.display))
-            self.read(0.1)
-        return time.monotonic() - begin
+    def answered(self, pressed: list[tuple[float, str]]) -> list[tuple[str, float]]:
+        """Return each key with the milliseconds until the screen showed its view as the open one.
+
+        A key that had no answer before the next one counts as if that had been its answer.
+        """
+        screen = pyte.Screen(*self.size)
+        stream, pieces = pyte.ByteStream(screen), iter(self.pieces)
+        times: list[tuple[str, float]] = []
+        now = 0.0
+        for (when, key), (until, _) in zip(
+            pressed, [*pressed[1:], (float("inf"), "")], strict=True
+        ):
+            shown = -1.0
+            while shown < 0 and now < until:
+                now, piece = next(pieces, (until, b""))
+                stream.feed(piece)
+                if now > when and shows(screen, f"[{key} {VIEWS[key]}]"):
+                    shown = now
+            times.append((key, 1000 * ((shown if shown > 0 else until) - when)))
+        return times
+
+
+def shows(screen: pyte.Screen, text: str) -> bool:
+    """Whether a line of the screen holds a text."""
+    return any(text in line for line in screen.display)
+
+
+def wait_for_training(folder: Path, terminal: Terminal) -> int:
+    """Wait until three iterations are done; returns the run's process."""
+    for _ in range(300):
+        terminal.read_for(1.0)
+        metrics = folder / "metrics.jsonl"
+        if metrics.exists() and metrics.read_bytes().count(b"\n") >= 3:
+            return int(json.loads((folder / "status.json").read_text())["pid"])
+    raise SystemExit("the run does not train")
 
 
 def thread_seconds(pid: int, tid: int) -> float:
@@ -100,24 +132,27 @@ def main() -> None:
         command = [*run, "--run-dir", f"{folder}/run", "--iterations", "1000000"]
         terminal = Terminal(command, columns, rows)
         try:
-            terminal.wait_for("RUNNING", 300)
-            terminal.read_for(10)
-            pid = int(json.loads((Path(folder) / "run" / "status.json").read_text())["pid"])
+            pid = wait_for_training(Path(folder) / "run", terminal)
+            terminal.read_for(5)
             before, sent, begin = thread_seconds(pid, pid), terminal.received, time.monotonic()
             terminal.read_for(arguments.seconds)
             seconds = time.monotonic() - begin
             share = (thread_seconds(pid, pid) - before) / seconds
             traffic = (terminal.received - sent) / seconds / 1000
-            times, shown = [], "1"
+            pressed, shown = [], "1"
             for _ in range(arguments.keys):
-                key = dice.choice([other for other in VIEWS if other != shown])
-                terminal.read_for(dice.uniform(0.1, 0.5))
-                os.write(terminal.master, key.encode())
-                times.append(1000 * terminal.wait_for(f"[{key} {VIEWS[key]}]", 10))
-                shown = key
+                shown = dice.choice([other for other in VIEWS if other != shown])
+                pressed.append((terminal.press(shown), shown))
+                terminal.read_for(dice.uniform(0.5, 0.8))
         finally:
             terminal.process.send_signal(signal.SIGTERM)
             terminal.process.wait(60)
+    answers = terminal.answered(pressed)
+    times = [milliseconds for _, milliseconds in answers]
+    for key in VIEWS:
+        mine = [milliseconds for other, milliseconds in answers if other == key]
+        if mine:
+            print(f"{VIEWS[key]}: median {statistics.median(mine):.0f} ms, longest {max(mine):.0f}")
     hundredths = statistics.quantiles(times, n=100)
     print(
         "| preset | size | screen's thread | sent | key to screen: median | 99 % within | longest |"

@@ -32,6 +32,7 @@ from tui.driver import TerminalDriver
 from tui.farewell import farewell
 from tui.launcher import Launcher
 from tui.lending import LendingApp
+from tui.pace import SHARE_OF_A_CORE, Pace
 from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ class DashboardApp(LendingApp):
         self._signal_code = 0
         self._signal_time = 0.0
         self._hurry_until = 0.0
+        self._share = Pace(SHARE_OF_A_CORE)
+        self._processor_time = 0.0
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         wanted = default_theme()
@@ -209,10 +212,25 @@ class DashboardApp(LendingApp):
             self._leave_if_over(snapshot)
         if self.terminal_is_lent or not self._dashboard.is_mounted:
             return
-        if snapshot.seq != self._shown_seq and self.terminal_is_ready:
+        if snapshot.seq != self._shown_seq and self.terminal_is_ready and self._may_draw(snapshot):
             self._shown_seq = snapshot.seq
             self._send_output_to_log(snapshot)
             self._dashboard.show(snapshot)
+
+    def _may_draw(self, snapshot: Snapshot) -> bool:
+        """Whether the screen keeps to its share of a core; what a person waits for does not wait.
+
+        The training runs in the same process, on all cores: what is drawn is taken from it.
+        """
+        before, self._processor_time = self._processor_time, time.thread_time()
+        self._share.spend(self._processor_time - before)
+        assert self._dashboard is not None
+        return (
+            self._share.allows
+            or self._terminal is None
+            or time.monotonic() < self._hurry_until
+            or snapshot.state is not self._dashboard.snapshot.state
+        )
 
     def _frame_rate(self) -> float:
         remote = "SSH_CONNECTION" in os.environ or "SSH_TTY" in os.environ

@@ -1,4 +1,8 @@
-"""How much is sent to a terminal: frames wait for each other, so that their sum keeps to a rate."""
+"""How much something may take: what is spent waits for time to earn it, so that it keeps to a rate.
+
+The dashboard has two such allowances: the bytes that a terminal is sent, and the share of a core
+that drawing takes from the training.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +11,34 @@ import time
 BYTES_PER_CELL = 2.5
 """Bytes a second that a steady picture may take for each cell: 4.8 kB/s at 80x24."""
 
+SHARE_OF_A_CORE = 0.03
+"""Processor time a second that the screen may take while nobody presses a key."""
+
 PATIENCE = 1.0
-"""Seconds of silence at most that one large frame brings about, and that silence earns."""
+"""Seconds of silence at most that one large expense brings about, and that silence earns."""
 
 
 class Pace:
-    """A budget in bytes that grows with time and shrinks with every frame.
+    """An allowance that grows with time and shrinks with every expense.
 
     Args:
-        bytes_per_cell: bytes a second for each cell.
+        rate: what a second brings, in whatever is spent: bytes, or processor time.
     """
 
-    def __init__(self, bytes_per_cell: float = BYTES_PER_CELL) -> None:
-        self._bytes_per_cell = bytes_per_cell
-        self._rate = bytes_per_cell * 80 * 24
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
         self._credit = 0.0
         self._then = time.monotonic()
 
-    def fit(self, cells: int) -> None:
-        """Follow the size of the terminal."""
-        self._rate = self._bytes_per_cell * max(cells, 80 * 24)
-
     @property
     def allows(self) -> bool:
-        """Whether a frame may be sent now."""
+        """Whether something may be spent now."""
         now = time.monotonic()
-        earned = self._rate * (now - self._then)
-        self._credit = min(self._credit + earned, self._rate * PATIENCE)
+        earned = self.rate * (now - self._then)
+        self._credit = min(self._credit + earned, self.rate * PATIENCE)
         self._then = now
         return self._credit >= 0
 
-    def spend(self, num_bytes: int) -> None:
-        """A frame has been sent."""
-        self._credit = max(self._credit - num_bytes, -self._rate * PATIENCE)
+    def spend(self, amount: float) -> None:
+        """Take it from what is left; more than there is delays the next expense."""
+        self._credit = max(self._credit - amount, -self.rate * PATIENCE)

@@ -38,7 +38,7 @@ class PaintingApp(App[Result], Generic[Result]):
     """Bytes a second that a steady picture may take for each cell."""
 
     _picture: Picture | None = None
-    _pace = Pace()
+    _pace = Pace(0.0)
     frame_interval = 0.0
     """Seconds between two frames, unless a key was pressed; what comes between joins the next."""
     _sent = 0.0
@@ -85,11 +85,11 @@ class PaintingApp(App[Result], Generic[Result]):
         if self._picture is None:
             system = self.console._color_system or ColorSystem.TRUECOLOR
             is_dark = self.current_theme.dark
+            self._pace = Pace(0.0)
             self._picture = Picture(None if self.no_color else system, is_dark=is_dark)
-            self._pace = Pace(self.bytes_per_cell)
             self._retry = self.set_interval(RETRY, self._send_frame, pause=True)
         self._picture.resize(width, height)
-        self._pace.fit(width * height)
+        self._pace.rate = self.bytes_per_cell * max(width * height, 80 * 24)
         return self._picture
 
     def _send_frame(self) -> None:

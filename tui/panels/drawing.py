@@ -10,6 +10,7 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -58,6 +59,7 @@ class Drawing(Widget):
     """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        self._styles_by_role: dict[str, Style] = {}
         super().__init__(id=id, classes=classes)
         self._captions: dict[str, str] = {}
         self._lines: list[Line] = []
@@ -143,7 +145,24 @@ class Drawing(Widget):
         segments = [Segment(span.text, self._style(span.role)) for span in self._lines[y]]
         return Strip(segments, width)
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return the filters of lines without the one for colours that no drawing has."""
+        filters = super().get_line_filters()
+        return [filter for filter in filters if not isinstance(filter, ANSIToTruecolor)]
+
+    def notify_style_update(self) -> None:
+        """Forget the styles that came from an earlier style sheet or theme."""
+        self._styles_by_role.clear()
+        super().notify_style_update()
+
     def _style(self, role: str) -> Style:
+        """Return a role's style; a picture asks for thousands, and Textual takes long for each."""
+        style = self._styles_by_role.get(role)
+        if style is None:
+            style = self._styles_by_role[role] = self._computed_style(role)
+        return style
+
+    def _computed_style(self, role: str) -> Style:
         cell = parse_cell_role(role)
         if cell is None:
             return self.get_visual_style(f"panel--{Role(role).name.lower()}").rich_style

@@ -97,6 +97,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
     def __init__(self, session: SessionView) -> None:
         super().__init__(session)
         self._before_trace = VIEWS[0]
+        self._live: list[Panel | FailureView | OutputTail] = []
 
     def contents(self) -> list[Widget]:
         """Return header, stage strip, views, status line and keys."""
@@ -160,6 +161,15 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         """Let every panel be zoomed and explained, and show what is known so far."""
         for panel in self.query("ContentSwitcher Panel"):
             panel.can_focus = True
+        # Found once: a search goes through all of the screen, and a drawing comes with each frame.
+        self._live = [
+            widget
+            for widget in self.query(LIVE)
+            if isinstance(widget, Panel | FailureView | OutputTail)
+        ]
+        self._notes = self.query(NotesPanel).first()
+        self._status = self.query_one(StatusLine)
+        self._view_bar = self.query_one(ViewBar)
         self._draw()
 
     def on_resize(self) -> None:
@@ -171,26 +181,25 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         self._draw()
 
     def _draw(self) -> None:
-        if not (self.query(StatusLine) and self.query(ViewBar)):
+        if not (self._live and self._status.is_attached and self._view_bar.is_attached):
             return  # the app is ending, and takes the screen down part by part
         snapshot, session = self.looking_back.shown or (self.snapshot, self.session)
         with self.app.batch_update():
-            for notes in self.query(NotesPanel):  # has to know when to appear
-                notes.show(snapshot, session)
-            for widget in self.query(LIVE):
-                if isinstance(widget, Panel | FailureView | OutputTail) and is_shown(widget):
+            self._notes.show(snapshot, session)  # has to know when to appear
+            for widget in self._live:
+                if is_shown(widget):
                     widget.show(snapshot, session)
             self._show_status()
 
     def _show_status(self) -> None:
         earlier = self.looking_back.shown
-        self.query_one(StatusLine).show(
+        self._status.show(
             self.snapshot,
             self.view,
             leaving=self._leaving,
             looking_back=None if earlier is None else earlier[0].completed_iterations,
         )
-        self.query_one(ViewBar).show(self.view, failed=self.snapshot.failure is not None)
+        self._view_bar.show(self.view, failed=self.snapshot.failure is not None)
 
     # Keys.
 
