@@ -50,6 +50,7 @@ class Looking:
         self._rows_known: set[int] = set()  # in there
         self._rollout_time = 0.0
         self._look_time = -math.inf
+        self._is_shown = True  # the newest picture of the rollout
         self._ended_time = 0.0
         self._trace_time = 0.0
 
@@ -74,6 +75,7 @@ class Looking:
     def looked_at(self) -> None:
         """Hear, from any thread, that somebody reads what the run shows."""
         self._look_time = time.monotonic()
+        self._is_shown = True
 
     @property
     def is_watched(self) -> bool:
@@ -81,7 +83,7 @@ class Looking:
         return time.monotonic() - self._look_time < _WATCHED_TIME
 
     def refresh_rollout(self, position: Position) -> None:
-        """Take a picture of the rollout if it is watched and the last one is not recent.
+        """Take a picture of the rollout if the last one was looked at and is not recent.
 
         The device is not waited for: a picture shows at the first call that finds it arrived.
         """
@@ -90,12 +92,14 @@ class Looking:
         now = time.perf_counter()
         if (
             self._picture is None
+            and self._is_shown
             and self.is_watched
             and now - self._rollout_time >= _ROLLOUT_INTERVAL
         ):
             self._picture, self._rollout_time = self._pictured(position), now
         if self._picture is not None and self._picture.is_here:
             self.rollout, self._picture = self._picture.view(), None
+            self._is_shown = False
 
     def ended(self, snapshot: Snapshot, *, even_if_recent: bool = False) -> Snapshot | None:
         """Complete a snapshot taken between two iterations, for those who look back at it later.

@@ -30,9 +30,9 @@ from tui import detached, exit_codes
 from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
+from tui.frames import Frame, Frames
 from tui.launcher import Launcher
 from tui.lending import LendingApp
-from tui.pace import SHARE_OF_A_CORE, Pace
 from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 if TYPE_CHECKING:
@@ -117,7 +117,6 @@ class DashboardApp(LendingApp):
         self._fps = fps
         self._dashboard: DashboardScreen | None = None
         self._is_started = False
-        self._shown_seq = -1
         self._last_seq = -1
         self._sign_of_life = 0.0
         self._leaving = False
@@ -125,8 +124,7 @@ class DashboardApp(LendingApp):
         self._signal_code = 0
         self._signal_time = 0.0
         self._hurry_until = 0.0
-        self._share = Pace(SHARE_OF_A_CORE)
-        self._processor_time = 0.0
+        self._frames = Frames()
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         wanted = default_theme()
@@ -212,22 +210,18 @@ class DashboardApp(LendingApp):
             self._leave_if_over(snapshot)
         if self.terminal_is_lent or not self._dashboard.is_mounted:
             return
-        if snapshot.seq != self._shown_seq and self.terminal_is_ready and self._may_draw(snapshot):
-            self._shown_seq = snapshot.seq
+        if not self.terminal_is_ready:
+            return
+        frame = self._frames.next(snapshot.seq, is_awaited=self._is_awaited(snapshot))
+        if frame is not Frame.NONE:
             self._send_output_to_log(snapshot)
-            self._dashboard.show(snapshot)
+            self._dashboard.show(snapshot, only_moving=frame is Frame.MOVING)
 
-    def _may_draw(self, snapshot: Snapshot) -> bool:
-        """Whether the screen keeps to its share of a core; what a person waits for does not wait.
-
-        The training runs in the same process, on all cores: what is drawn is taken from it.
-        """
-        before, self._processor_time = self._processor_time, time.thread_time()
-        self._share.spend(self._processor_time - before)
+    def _is_awaited(self, snapshot: Snapshot) -> bool:
+        """Whether a person waits to see it; where there is no terminal, whoever asked does."""
         assert self._dashboard is not None
         return (
-            self._share.allows
-            or self._terminal is None
+            self._terminal is None
             or time.monotonic() < self._hurry_until
             or snapshot.state is not self._dashboard.snapshot.state
         )

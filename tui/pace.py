@@ -1,7 +1,7 @@
 """How much something may take: what is spent waits for time to earn it, so that it keeps to a rate.
 
-The dashboard has two such allowances: the bytes that a terminal is sent, and the share of a core
-that drawing takes from the training.
+Two things have such an allowance: the bytes that a terminal is sent, and the share of a core that
+drawing takes from the training.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ import time
 
 BYTES_PER_CELL = 2.5
 """Bytes a second that a steady picture may take for each cell: 4.8 kB/s at 80x24."""
-
-SHARE_OF_A_CORE = 0.03
-"""Processor time a second that the screen may take while nobody presses a key."""
 
 PATIENCE = 1.0
 """Seconds of silence at most that one large expense brings about, and that silence earns."""

@@ -66,7 +66,7 @@ def main() -> int:
     from tui.app import run_dashboard
     from tui.screens.dashboard import DashboardScreen
 
-    def show(screen, snapshot):
+    def show(screen, snapshot, **how):
         if snapshot.completed_iterations >= 2:
             raise ZeroDivisionError("a panel failed")
 

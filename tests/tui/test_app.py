@@ -152,7 +152,10 @@ async def test_an_unchanged_snapshot_draws_nothing(session, monkeypatch):
     monkeypatch.setattr(
         DashboardScreen,
         "show",
-        lambda screen, snapshot: (drawn.append(snapshot.seq), original(screen, snapshot)),
+        lambda screen, snapshot, **how: (
+            drawn.append(snapshot.seq),
+            original(screen, snapshot, **how),
+        ),
     )
     _, running = open_app(session)
     async with running as pilot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -158,8 +159,9 @@ def heat_map(
     small = resample(matrix, rows, columns)
     marked = np.zeros((rows, columns), np.int64)  # which mark, from 1; 0: none
     for number, cells in reversed(list(enumerate((marks or {}).values(), start=1))):
-        share = resample(np.asarray(cells, bool).astype(np.float64), rows, columns)
-        marked[np.nan_to_num(share) > 0] = number
+        if np.any(cells):
+            share = resample(np.asarray(cells, bool).astype(np.float64), rows, columns)
+            marked[np.nan_to_num(share) > 0] = number
     draw = _shaded if shades else _half_blocks
     return block(draw(small, marked, "".join(marks or {}), palette, charset), width, height)
 
@@ -208,19 +210,33 @@ def _half_blocks(
     for row in keys:
         starts = np.flatnonzero(np.diff(row, prepend=-1))
         lengths = np.diff(np.append(starts, row.size))
-        spans = []
-        for key, length in zip(row[starts].tolist(), lengths.tolist(), strict=True):
-            cell, mark = divmod(key, none)
-            top, bottom = (part - 1 for part in divmod(cell, LEVELS + 1))
-            if top == bottom == UNFILLED:
-                spans.append(Span((marks + "·")[mark] * length, Role.MUTED))
-            else:
-                glyph = "▄" if top == UNFILLED else "▀"
-                if mark < len(marks):
-                    glyph, top, bottom = marks[mark], MARKED, max(top, bottom)
-                spans.append(Span(glyph * length, cell_role(palette, top, bottom)))
-        lines.append(tuple(spans))
+        lines.append(
+            tuple(
+                _cells(palette, marks, key, length)
+                for key, length in zip(row[starts].tolist(), lengths.tolist(), strict=True)
+            )
+        )
     return lines
+
+
+@lru_cache(4096)  # a map has thousands of cells, of few kinds
+def _cells(palette: Palette, marks: str, key: int, length: int) -> Span:
+    """Draw cells of one kind.
+
+    Args:
+        palette: which colours stand for which levels.
+        marks: the characters that mark cells.
+        key: upper level, lower level and mark in one number.
+        length: how many.
+    """
+    cell, mark = divmod(key, len(marks) + 1)
+    top, bottom = (part - 1 for part in divmod(cell, LEVELS + 1))
+    if top == bottom == UNFILLED:
+        return Span((marks + "·")[mark] * length, Role.MUTED)
+    glyph = "▄" if top == UNFILLED else "▀"
+    if mark < len(marks):
+        glyph, top, bottom = marks[mark], MARKED, max(top, bottom)
+    return Span(glyph * length, cell_role(palette, top, bottom))
 
 
 def ramp(palette: Palette, *, shades: bool, charset: Charset = Charset.BRAILLE) -> Line:

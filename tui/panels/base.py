@@ -19,6 +19,9 @@ class Panel(Drawing):
     HELP: ClassVar[str | None] = None
     """Markdown: what is shown, the healthy range, and what to do beyond it."""
 
+    MOVES: ClassVar[bool] = False
+    """Whether it shows what changes within an iteration, and is drawn more often than others."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._snapshot = Snapshot()

@@ -31,6 +31,7 @@ class _Field(NamedTuple):
 class Header(Panel):
     """A line of facts, as many as there is room for."""
 
+    MOVES: ClassVar[bool] = True
     HELP: ClassVar[str | None] = """\
 ## Run
 

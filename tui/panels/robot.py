@@ -28,6 +28,7 @@ ASK_AGAIN = 2.0
 class RobotPanel(Panel, can_focus=True):
     """A robot from its right and from above, with what it is told and what it does."""
 
+    MOVES: ClassVar[bool] = True
     TITLE: ClassVar[str] = "robot"
 
     HELP: ClassVar[str | None] = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from tui.draw.heat import Palette, heat_map, ramp, whole_cells
 from tui.draw.numbers import count, known, plural
 from tui.draw.spans import Charset, Line, Role, Span, beside, cells, fit, labelled, whole
 from tui.panels.base import Panel
+
+Marks: TypeAlias = dict[str, NDArray[np.bool_]]
+"""What stands for an end of episodes, each with the cells that it stands in, [T, bins]."""
 
 GUTTER = 4
 """Cells left of the map, for the row's t and the cursor."""
@@ -44,6 +47,7 @@ QUANTITIES = (
 class RolloutPanel(Panel):
     """One quantity of every stored step, time downward, worlds across."""
 
+    MOVES: ClassVar[bool] = True
     HELP: ClassVar[str | None] = """\
 ## Rollout
 
@@ -108,19 +112,20 @@ against their limits; a log density that rises for long is a policy that narrows
             f" = B {count(info.batch_size)} · v: next"
         )
         numbers = _numbers(view, self._quantity)
-        foot = [self._fill(view, info, width), *self._legend(view, numbers, width)]
+        marks = _ends(view)
+        foot = [self._fill(view, info, width), *self._legend(view, numbers, marks, width)]
         foot = foot[: 3 if height >= 9 else 2]
         map_height = height - len(foot)
         if map_height < 2:
             return foot[:height]
-        return [*self._map(view, numbers, width, map_height), *foot]
+        return [*self._map(view, numbers, marks, width, map_height), *foot]
 
     @property
     def _shades(self) -> bool:
         return self.colourless or self.charset is Charset.ASCII
 
     def _map(
-        self, view: RolloutView, numbers: NDArray[np.float32], width: int, height: int
+        self, view: RolloutView, numbers: NDArray[np.float32], marks: Marks, width: int, height: int
     ) -> list[Line]:
         steps = numbers.shape[0]
         rows = whole_cells(steps, height * (1 if self._shades else 2))
@@ -131,7 +136,7 @@ against their limits; a log density that rises for long is a policy that narrows
             numbers,
             room,
             lines,
-            marks=_ends(view),
+            marks=marks,
             palette=self._quantity.palette,
             shades=self._shades,
             charset=self.charset,
@@ -159,7 +164,9 @@ against their limits; a log density that rises for long is a policy that narrows
             width,
         )
 
-    def _legend(self, view: RolloutView, numbers: NDArray[np.float32], width: int) -> list[Line]:
+    def _legend(
+        self, view: RolloutView, numbers: NDArray[np.float32], marks: Marks, width: int
+    ) -> list[Line]:
         """Say which colour is which value, and what the marks mean."""
         finite = numbers[np.isfinite(numbers)]
         low, mean, high = (
@@ -183,7 +190,7 @@ against their limits; a log density that rises for long is a policy that narrows
             for name, share in (("x terminated", view.terminated), ("o time-out", view.time_out))
             if share is not None
         ]
-        if (untold := int(_ends(view)["+"].sum())) or not ends:
+        if (untold := int(marks["+"].sum())) or not ends:
             ends.append(labelled("+ ended in", plural(untold, "bin")))
         ends.append(labelled("a bin is", plural(int(_worlds_of_bins(view).max()), "world")))
         together = [*values, *ends]
@@ -206,8 +213,8 @@ def _numbers(view: RolloutView, quantity: Quantity) -> NDArray[np.float32]:
     return numbers
 
 
-def _ends(view: RolloutView) -> dict[str, NDArray[np.bool_]]:
-    """Return the marks of the map, each with the cells that it stands in, [T, bins]."""
+def _ends(view: RolloutView) -> Marks:
+    """Return the marks of the map."""
     done = view.done.copy()
     done[view.filled :] = False
     if view.terminated is None or view.time_out is None:

@@ -55,6 +55,7 @@ def _widths(width: int) -> tuple[list[int], list[str]]:
 class StageStrip(Panel):
     """The stages, their time and what goes on, a line each; with room a line of bars as well."""
 
+    MOVES: ClassVar[bool] = True
     TITLE: ClassVar[str] = "stages"
 
     HELP: ClassVar[str | None] = """\

@@ -98,6 +98,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         super().__init__(session)
         self._before_trace = VIEWS[0]
         self._live: list[Panel | FailureView | OutputTail] = []
+        self._moving: list[Panel] = []
 
     def contents(self) -> list[Widget]:
         """Return header, stage strip, views, status line and keys."""
@@ -146,13 +147,13 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         self._leaving = leaving
         self._show_status()
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Show a new snapshot, in the visible panels alone."""
+    def show(self, snapshot: Snapshot, *, only_moving: bool = False) -> None:
+        """Show a new snapshot, in the visible panels alone, or in those of them that move."""
         before, self.snapshot = self.snapshot, snapshot
         if snapshot.failure is not None and before.failure is None:
             self._go_to("failure")
         self.looking_back.take(snapshot)
-        self._draw()
+        self._draw(only_moving=only_moving)
         self.query_one(TraceView).follow(snapshot)
         if snapshot.state is not before.state:
             self.refresh_bindings()
@@ -167,6 +168,9 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
             for widget in self.query(LIVE)
             if isinstance(widget, Panel | FailureView | OutputTail)
         ]
+        self._moving = [
+            widget for widget in self._live if isinstance(widget, Panel) and widget.MOVES
+        ]
         self._notes = self.query(NotesPanel).first()
         self._status = self.query_one(StatusLine)
         self._view_bar = self.query_one(ViewBar)
@@ -180,13 +184,13 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         """Show what is to be shown now."""
         self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, *, only_moving: bool = False) -> None:
         if not (self._live and self._status.is_attached and self._view_bar.is_attached):
             return  # the app is ending, and takes the screen down part by part
         snapshot, session = self.looking_back.shown or (self.snapshot, self.session)
         with self.app.batch_update():
             self._notes.show(snapshot, session)  # has to know when to appear
-            for widget in self._live:
+            for widget in self._moving if only_moving else self._live:
                 if is_shown(widget):
                     widget.show(snapshot, session)
             self._show_status()

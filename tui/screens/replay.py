@@ -26,6 +26,7 @@ FASTEST = 8
 class TimeSlider(Panel):
     """Where in the run the cursor is."""
 
+    MOVES: ClassVar[bool] = True
     DEFAULT_CSS = """
     TimeSlider, TimeSlider.-ascii { height: 1; border: none; }
     """

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 class TraceTabs(Panel):
     """The seven stages: which one is on show, where the loop is, what the checks have shown."""
 
+    MOVES: ClassVar[bool] = True
     DEFAULT_CSS = "TraceTabs, TraceTabs.-ascii { height: 1; border: none; }"
 
     def __init__(self, state: TraceState, *, id: str | None = None) -> None:
