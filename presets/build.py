@@ -18,7 +18,7 @@ from presets.memory import require_memory
 from presets.problems import PresetError, did_you_mean, locate
 from presets.ranks import Ranks, joining, notes_on_ranks
 from presets.schema import Preset
-from trainer.ranks import rank_seed
+from trainer.ranks import rank_seed, share_of_cores
 from trainer.rundir import RunDir, RunDirError, default_path
 from trainer.session import Session
 from trainer.threads import let_torch_threads_sleep
@@ -176,9 +176,11 @@ def build_env(
         return build_adapter(preset.env, device.name, rank_seed(preset.trainer.seed, rank))
     from sim.env import make_env
 
+    threads = preset.env.num_threads or share_of_cores()
+    config = preset.env.model_copy(update={"num_threads": threads})
     # sim and trainer do not know each other: their Feedbacks have the same fields, not one type.
     seed = rank_seed(preset.trainer.seed, rank)
-    env = make_env(preset.env, device.name, seed, own_terms, listener)
+    env = make_env(config, device.name, seed, own_terms, listener)
     return cast("Env", env)
 
 

@@ -152,6 +152,8 @@ class EnvConfig(Settings):
     """Upper limit of the constraint solver's iterations in one tick."""
     solver_ls_iterations: PositiveInt = 20
     """Upper limit of the line-search iterations in one solver iteration."""
+    num_threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Threads of the physics on a CPU; 0: one for every core that the process may use."""
     nan_guard: bool = True
     """Whether a world that goes bad (NaN, infinity, absurd speed) ends alone, with reward 0, and
     begins anew; off, the first one ends the run, which names it."""

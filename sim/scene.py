@@ -67,7 +67,9 @@ class Scene:
         model.opt.timestep = config.physics_dt
         model.opt.iterations = config.solver_iterations
         model.opt.ls_iterations = config.solver_ls_iterations
-        self.physics: Physics = make_physics(model, config.num_envs, self.device, listener)
+        self.physics: Physics = make_physics(
+            model, config.num_envs, self.device, listener, config.num_threads
+        )
         """The engine."""
         self.env_origins = (
             self.terrain.env_origins

@@ -9,6 +9,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trainer.cores import usable_cores
+
 
 @dataclass(frozen=True)
 class Rank:
@@ -70,11 +72,11 @@ def rank_seed(seed: int, rank: int) -> int:
     return int(np.random.SeedSequence(seed, spawn_key=(rank,)).generate_state(1)[0])
 
 
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def share_of_cores(environment: Mapping[str, str] = os.environ) -> int:
+    """Cores for this process: all that it may use, or its share where several train together."""
+    processes = environment.get("LOCAL_WORLD_SIZE", "")  # set on rank 0 too, once there are others
+    together = int(processes) if processes.isdecimal() else 1
+    return max(1, usable_cores() // max(together, 1))
 
 
 def threads_for(rank: Rank, environment: Mapping[str, str] = os.environ) -> int:

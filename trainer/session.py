@@ -37,7 +37,7 @@ from trainer.telemetry import (
     Snapshot,
     TensorSummary,
 )
-from trainer.threads import let_torch_threads_sleep
+from trainer.threads import keep_torch_to_its_cores, let_torch_threads_sleep
 from trainer.trackers.choice import Trackers
 from trainer.wire import to_json
 
@@ -292,6 +292,7 @@ class Session:
         from trainer.checker import InvariantChecker  # imports torch
         from trainer.loop import Trainer
 
+        keep_torch_to_its_cores()
         if self._join is not None:
             self._group = self._join(self._gate.stop, lambda: self._gate.stopping)
             self._boundary.group = self._group

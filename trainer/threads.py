@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from trainer.cores import usable_cores
+
 if TYPE_CHECKING:
     import torch
 
@@ -27,6 +29,18 @@ def let_torch_threads_sleep() -> None:
     cost little.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def keep_torch_to_its_cores() -> None:
+    """Give torch no more threads than a container's quota has cores; torch does not look at it.
+
+    `OMP_NUM_THREADS` wins, where a person has set it. Call in the thread that trains.
+    """
+    import torch
+
+    cores = usable_cores()
+    if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > cores:
+        torch.set_num_threads(cores)
 
 
 def use_one_torch_thread() -> None:

@@ -41,7 +41,7 @@ class CpuPhysics(BodiesWhenRead):
     Args:
         model: The compiled model; its options (time step, solver iterations) hold for all worlds.
         num_worlds: N.
-        num_threads: Native threads; 0 takes every core that this process may use.
+        num_threads: Native threads; 0 takes every core that the system lets this process use.
     """
 
     def __init__(self, model: mujoco.MjModel, num_worlds: int, num_threads: int = 0) -> None:
@@ -50,7 +50,7 @@ class CpuPhysics(BodiesWhenRead):
         self.num_worlds = num_worlds
         self.device = torch.device("cpu")
         self.dt = float(model.opt.timestep)
-        threads = num_threads or _usable_cores()
+        threads = num_threads or _cores()
         self._batch = Batch(model, num_worlds, threads)
         self._keyframe = 0 if model.nkey else -1
 
@@ -188,17 +188,10 @@ class CpuPhysics(BodiesWhenRead):
         self.__dict__.clear()
 
 
-def _usable_cores() -> int:
-    """Cores for this process: those that it may use, or its share where several train together.
-
-    LOCAL_WORLD_SIZE says how many they are on this machine; torchrun sets it, for one.
-    """
+def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    processes = os.environ.get("LOCAL_WORLD_SIZE", "")
-    return max(1, cores // int(processes)) if processes.isdecimal() and int(processes) else cores
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _keep_engine_quiet() -> None:

@@ -5,6 +5,7 @@ import types
 import pytest
 
 import sim.env
+import sim.physics.cpu
 import trainer.env
 from presets import build
 from presets.build import Device, build_env, new_session, resolve_device
@@ -102,6 +103,22 @@ def test_a_folder_that_holds_a_run_is_refused(tmp_path):
     new_session(resolved, Device("cpu"), tmp_path / "run")
     with pytest.raises(PresetError, match="another run"):
         new_session(resolved, Device("cpu"), tmp_path / "run")
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(0, 7), (3, 3)])
+def test_the_physics_has_a_thread_a_core_or_as_many_as_a_person_chose(monkeypatch, chosen, threads):
+    taken = []
+
+    class Physics(sim.physics.cpu.CpuPhysics):
+        def __init__(self, model, num_worlds, num_threads):
+            taken.append(num_threads)
+            super().__init__(model, num_worlds, num_threads)
+
+    monkeypatch.setattr(sim.physics.cpu, "CpuPhysics", Physics)
+    monkeypatch.setattr(build, "share_of_cores", lambda: 7)
+    preset = load("tiny", [f"env.num_threads={chosen}"], flags={"--seed": 3}).preset
+    build_env(preset, Device("cpu")).close()
+    assert taken == [threads]
 
 
 def test_the_worlds_fit_what_the_trainer_asks_for():

@@ -161,12 +161,11 @@ def test_a_package_that_is_too_old_is_a_problem(monkeypatch):
     assert "pip install 'mujoco" in found.remedy
 
 
-def test_a_container_s_quota_counts(tmp_path):
-    assert machine.cgroup_cores(tmp_path) is None
-    (tmp_path / "cpu.max").write_text("150000 100000\n")
-    assert machine.cgroup_cores(tmp_path) == 1.5
-    (tmp_path / "cpu.max").write_text("max 100000\n")
-    assert machine.cgroup_cores(tmp_path) is None
+def test_a_container_s_quota_is_named(monkeypatch):
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(machine, "cgroup_cores", lambda: 1.5)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
+    assert by_name(machine.processors())["cores"].value == "2 of 64 (1.5 by the container's quota)"
 
 
 @pytest.mark.parametrize(

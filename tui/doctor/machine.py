@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer import memory
-from trainer.ranks import usable_cores
+from trainer.cores import cgroup_cores, usable_cores
 from trainer.rundir import RUNS
 from tui.doctor.findings import Finding, Verdict
 
@@ -32,26 +32,14 @@ LITTLE_DISK = 2e9
 
 def processors() -> Iterator[Finding]:
     """Cores, and who else uses them."""
-    installed = os.cpu_count() or 1
-    allowed = usable_cores()
-    quota = cgroup_cores(Path("/sys/fs/cgroup"))
-    usable = min(allowed, quota) if quota is not None else allowed
+    installed, usable, quota = os.cpu_count() or 1, usable_cores(), cgroup_cores()
     limits = []
-    if allowed < installed:
-        limits.append(f"{allowed} by affinity")
+    if usable < installed and (quota is None or usable < quota):
+        limits.append(f"{usable} by affinity")
     if quota is not None and quota < installed:
         limits.append(f"{quota:.3g} by the container's quota")
-    if quota is not None and quota < allowed:
-        yield Finding(
-            "cores",
-            f"{usable:.3g} of {installed} ({', '.join(limits)})",
-            "threads beyond the quota are stopped for parts of each period: slower than fewer",
-            NOTE,
-            f"taskset -c 0-{max(0, int(quota) - 1)} ppo-tui run ...",
-        )
-    else:
-        of = f" of {installed} ({', '.join(limits)})" if limits else ""
-        yield Finding("cores", f"{usable:.3g}{of}", "the physics takes a thread for each")
+    of = f" of {installed} ({', '.join(limits)})" if limits else ""
+    yield Finding("cores", f"{usable}{of}", "the physics takes a thread for each")
     load = os.getloadavg()[0]
     busy = load > 0.5 * usable
     yield Finding(
@@ -60,15 +48,6 @@ def processors() -> Iterator[Finding]:
         "other programs are at work: a training is slower beside them" if busy else "",
         NOTE if busy else Verdict.OK,
     )
-
-
-def cgroup_cores(folder: Path) -> float | None:
-    """Cores that the container's quota amounts to; None where there is no quota."""
-    try:
-        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return None
-    return int(quota) / int(period) if quota.isdecimal() else None
 
 
 def main_memory() -> Iterator[Finding]:

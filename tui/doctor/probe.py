@@ -23,7 +23,9 @@ def main() -> None:
     import torch
 
     from presets.build import resolve_device
+    from trainer.threads import keep_torch_to_its_cores
 
+    keep_torch_to_its_cores()
     device = resolve_device("auto")
     cards: list[dict[str, Any]] = []
     if device.kind == "cuda":
