@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from trainer.views import RolloutPicture
 
 _ROLLOUT_INTERVAL = 0.1
-"""Seconds between two pictures of a filling rollout."""
+"""Seconds between two pictures of the rollout."""
+
+_FILLS_SLOWLY = 0.5
+"""Seconds of filling after which a rollout is shown before it is full.
+
+One that fills faster is shown only when it is full: looks that keep time with the iterations would
+otherwise find the same few rows of it again and again, and never an advantage.
+"""
 
 _WATCHED_TIME = 2.0
 """Seconds after a look at the run for which it counts as watched."""
@@ -49,6 +56,7 @@ class Looking:
         self._time_outs: Tensor | None = None
         self._rows_known: set[int] = set()  # in there
         self._rollout_time = 0.0
+        self._filling_time = -math.inf  # since when the rollout fills
         self._look_time = -math.inf
         self._is_shown = True  # the newest picture of the rollout
         self._ended_time = 0.0
@@ -85,13 +93,22 @@ class Looking:
     def refresh_rollout(self, position: Position) -> None:
         """Take a picture of the rollout if the last one was looked at and is not recent.
 
-        The device is not waited for: a picture shows at the first call that finds it arrived.
+        Behind `store` only of one that fills slowly, or where none was ever shown. The device is
+        not waited for: a picture shows at the first call that finds it arrived.
         """
         if position.stage is Stage.STORE:
             self._remember_time_outs(position.step - 1)
         now = time.perf_counter()
+        if position.stage is Stage.STORE and position.step == 1:
+            self._filling_time = now
+        is_due = (
+            position.stage is not Stage.STORE
+            or self.rollout is None
+            or now - self._filling_time >= _FILLS_SLOWLY
+        )
         if (
-            self._picture is None
+            is_due
+            and self._picture is None
             and self._is_shown
             and self.is_watched
             and now - self._rollout_time >= _ROLLOUT_INTERVAL

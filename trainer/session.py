@@ -223,6 +223,8 @@ class Session:
         if position.stage is Stage.STORE:
             self._looking.refresh_rollout(position)
             self._robot.refresh()
+        elif position.stage is Stage.TARGETS:
+            self._looking.refresh_rollout(position)
         elif position.stage is Stage.FRESH:
             self._complete_iteration()
         self._gate.passing(position.stage, phase_ends=phase_ends)

@@ -144,3 +144,44 @@ def test_where_nobody_watched_an_end_is_known_but_not_of_which_kind():
     assert np.isnan(view.time_out[0]).all()
     assert view.time_out[1, :3].tolist() == [0, 1, 0]
     assert view.done[:, :3].tolist() == [[True, True, False]] * 2
+
+
+def looks_in_step(row_seconds, monkeypatch):
+    """Look at the end of each iteration; return how many rows were to be seen at every moment."""
+    config = TrainerConfig(
+        num_steps_per_env=4,
+        actor=ActorConfig(hidden_dims=[4]),
+        critic=CriticConfig(hidden_dims=[4]),
+        seed=1,
+    )
+    clock = [100.0]
+    monkeypatch.setattr("trainer.looking.time.perf_counter", lambda: clock[0])
+    trainer, looking = Trainer(Ends(), config), Looking()
+    looking.attach(trainer)
+    looking.looked_at()
+    shown = []
+    for _ in range(3):
+        for row in range(4):
+            clock[0] += row_seconds
+            trainer.observe()
+            trainer.act_step()
+            trainer.store()
+            looking.refresh_rollout(Position(0, Stage.STORE, row + 1))
+            shown.append(looking.rollout.filled)
+        trainer.targets()
+        looking.refresh_rollout(Position(0, Stage.TARGETS, 4))
+        shown.append(looking.rollout.filled)
+        looking.looked_at()
+        trainer.fresh()
+    return shown, looking.rollout
+
+
+def test_a_rollout_that_fills_fast_is_shown_only_when_it_is_full(monkeypatch):
+    shown, view = looks_in_step(0.05, monkeypatch)
+    assert shown == [1] * 5 + [1, 1, 1, 1, 4] + [4, 4, 4, 4, 4]
+    assert view.advantage is not None
+
+
+def test_a_rollout_that_fills_slowly_is_shown_as_it_fills(monkeypatch):
+    shown, _ = looks_in_step(0.4, monkeypatch)
+    assert shown == [1] * 5 + [1, 1, 3, 3, 3] + [3, 3, 3, 3, 3]
