@@ -65,11 +65,23 @@ class Layers:
                     into[key] = {}
                 if not value:
                     self._origins.setdefault(here, origin)
+                    self._refuse_emptying(here, into[key], origin)
                 self._merge(here, into[key], value, origin)
             else:
                 self._forget(here)
                 into[key] = copy.deepcopy(value)
                 self._origins[here] = origin
+
+    def _refuse_emptying(self, path: Path, table: Mapping[str, Any], origin: str) -> None:
+        """Refuse an empty table over one that is not: tables merge, so it would change nothing."""
+        terms = [key for key in table if is_term((*path, key))]
+        if table:
+            remedy = (
+                f"; a term is taken away by {'.'.join(path)}.{terms[0]} = false" if terms else ""
+            )
+            self.problems.append(
+                f"{locate(path, {}, origin)}: changes nothing, tables are merged key by key{remedy}"
+            )
 
     def _remove(self, path: Path, table: dict[str, Any], origin: str) -> None:
         if path[-1] in table:

@@ -68,6 +68,28 @@ def test_taking_away_a_term_that_is_not_there_is_refused_with_the_nearest():
     ]
 
 
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ("env.rewards={}", "; a term is taken away by env.rewards.alive = false"),
+        ("env.rewards.pole_pos={}", ""),
+        ("trainer.actor={}", ""),
+    ],
+)
+def test_an_empty_table_over_one_that_is_not_would_change_nothing_and_is_refused(setting, remedy):
+    assert refused("tiny", setting) == [
+        f"--set {setting}: changes nothing, tables are merged key by key{remedy}"
+    ]
+
+
+def test_an_empty_table_of_a_file_is_refused_alike():
+    write(Path(), child='extends = "tiny"\n[env.rewards]\n')
+    assert refused("child") == [
+        "presets/child.toml: env.rewards = {}: changes nothing, tables are merged key by key; "
+        "a term is taken away by env.rewards.alive = false"
+    ]
+
+
 def test_false_stays_a_value_where_no_term_stands():
     preset = load("tiny", ["trainer.use_clipped_value_loss=false"]).preset
     assert preset.trainer.use_clipped_value_loss is False
