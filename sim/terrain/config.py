@@ -177,6 +177,19 @@ class TerrainConfig(Settings):
                 raise ValueError(f"sub_terrains.{name}{reason}, a tile has {self.size:g} m")
         return self
 
+    @model_validator(mode="after")
+    def _roughness_is_not_rounded_away(self) -> Self:
+        rough = self.sub_terrains.random_rough
+        low, high = rough.noise_range
+        is_flat = round(low / self.vertical_scale) == round(high / self.vertical_scale)
+        if rough.proportion and low < high and is_flat:
+            raise ValueError(
+                f"sub_terrains.random_rough.noise_range = {[low, high]}: both are the same multiple "
+                f"of vertical_scale = {self.vertical_scale:g}, the ground would be flat; take a "
+                "wider range or a smaller vertical_scale"
+            )
+        return self
+
     def _misfit(self, kind: SubTerrainConfig) -> str:
         """What of a kind has no room on a tile; empty if all has."""
         border = getattr(kind, "border_width", 0.0)

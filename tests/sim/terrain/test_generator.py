@@ -198,6 +198,10 @@ def test_a_kind_without_a_share_does_not_occur():
         ({"horizontal_scale": 8.0}, "less than or equal to 1"),
         ({"vertical_scale": 10.0}, "less than or equal to 0.1"),
         (
+            {"sub_terrains": {"random_rough": {"proportion": 1.0, "noise_range": [0.001, 0.002]}}},
+            r"random_rough.noise_range = \[0.001, 0.002\]: both .* the ground would be flat",
+        ),
+        (
             {"sub_terrains": {"boxes": {"proportion": 1.0, "grid_width": 9.0}}},
             "boxes.grid_width = 9: a column is wider than its tile",
         ),
