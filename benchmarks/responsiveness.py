@@ -44,6 +44,7 @@ class Terminal:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        environment["XDG_STATE_HOME"] = os.devnull  # no view that a person left open is measured
         self.process = subprocess.Popen(
             command,
             stdin=slave,

@@ -27,13 +27,12 @@ from textual.screen import Screen
 from trainer.control import Request
 from trainer.telemetry import Command, Snapshot
 from tui import detached, exit_codes
-from tui.draw.spans import Charset
 from tui.driver import TerminalDriver
 from tui.farewell import farewell
 from tui.frames import Frame, Frames
 from tui.launcher import Launcher
 from tui.lending import LendingApp
-from tui.theme import DARK, LIGHT, default_charset, default_theme
+from tui.remembered import Remembered
 
 if TYPE_CHECKING:
     from tui.screens.dashboard import DashboardScreen
@@ -110,8 +109,6 @@ class DashboardApp(LendingApp):
         """Why there is no screen any more, though the session goes on."""
         self.serving = ExitStack()
         """Holds the session open to other terminals; outlives the screen."""
-        self.charset = default_charset()
-        """What every panel draws with."""
         self._first_session = session
         self._menu = menu
         self._fps = fps
@@ -125,11 +122,6 @@ class DashboardApp(LendingApp):
         self._signal_time = 0.0
         self._hurry_until = 0.0
         self._frames = Frames()
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        wanted = default_theme()
-        self.theme = "textual-dark"  # a theme named by TEXTUAL_THEME counts only when it changes
-        self.theme = wanted if wanted in self.available_themes else DARK.name
 
     @property
     def exit_code(self) -> int:
@@ -141,7 +133,6 @@ class DashboardApp(LendingApp):
 
     def on_mount(self) -> None:
         """Show the first screen and begin to look at the session."""
-        self.set_class(self.charset is Charset.ASCII, "-ascii")
         self._listen_to_signals()
         self.set_interval(1 / self._frame_rate(), self._look)
         self._hurry_timer = self.set_interval(HURRY[0], self._look_again, pause=True)
@@ -232,6 +223,14 @@ class DashboardApp(LendingApp):
         return min(self._fps, 2.0) if remote and large else self._fps
 
     # Leaving.
+
+    def gathered(self) -> Remembered:
+        """Return how the screen looks now, to be remembered."""
+        if self._dashboard is None or not self._dashboard.is_mounted:
+            return self.remembered
+        from tui.screens.recalling import gather
+
+        return gather(self._dashboard, self.remembered)
 
     def action_request_quit(self) -> None:
         """Ask how to end a run that goes on; asked again, stop now; and again, leave at once."""

@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from tui.commands import doctor, export, import_run, play, presets, run, runs, watch
+from tui.commands.looks import choose_looks
 from tui.commands.mistyped import Commands
 from tui.commands.once import OnceEach
+from tui.commands.options import CharsetName, Colours, ThemeName
 from tui.commands.refusing import refuse
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
@@ -29,6 +31,9 @@ app = typer.Typer(
 def menu(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    theme: ThemeName = None,
+    charset: CharsetName = None,
+    color: Colours = None,
 ) -> None:
     """Train robots with PPO in thousands of simulated worlds, and watch every stage of it.
 
@@ -39,6 +44,7 @@ def menu(
 
         print(version_of("ppo-tui"))
         raise typer.Exit
+    choose_looks(theme, charset, color)
     if ctx.invoked_subcommand is not None:
         return
     if not has_screen():

@@ -6,10 +6,10 @@ from textual import events
 
 from tui.driver import TerminalDriver
 from tui.launcher import Launcher
-from tui.painting import PaintingApp
+from tui.looks import LooksApp
 
 
-class LendingApp(PaintingApp[int]):
+class LendingApp(LooksApp[int]):
     """Lends its terminal with ctrl+z and takes it back; says when it is lost.
 
     Args:
@@ -19,7 +19,7 @@ class LendingApp(PaintingApp[int]):
     frame_interval = 0.2
 
     def __init__(self, launcher: Launcher | None) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        super().__init__()
         self.launcher = launcher
         self.terminal_is_lent = False
         """Whether a shell has it; nothing is drawn then."""

@@ -55,6 +55,11 @@ class PaintingApp(App[Result], Generic[Result]):
             self._urgent_until = time.monotonic() + URGENCY
         await super().on_event(event)
 
+    def watch_theme(self) -> None:
+        """Have what is drawn anew stand out from the ground of this theme."""
+        if self._picture is not None:
+            self._picture.is_dark = self.current_theme.dark
+
     def paint_all(self) -> None:
         """Send every cell anew: something else has written to the terminal."""
         if self._picture is not None:

@@ -38,7 +38,8 @@ class Picture:
 
     def __init__(self, color_system: ColorSystem | None, *, is_dark: bool = True) -> None:
         self._color_system = color_system
-        self._is_dark = is_dark
+        self.is_dark = is_dark
+        """As the argument; what is drawn from now on follows it."""
         self._width = 0
         self._wanted: list[tuple[list[str], list[str]]] = []
         self._shown: list[tuple[list[str], list[str]]] = []
@@ -67,7 +68,7 @@ class Picture:
             if control or not text:
                 continue
             if self._color_system is None:
-                code = _colourless_code(style, self._is_dark)
+                code = _colourless_code(style, self.is_dark)
             else:
                 code = _code(style, self._color_system)
             if text.isspace():

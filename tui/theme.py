@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
+from tui.commands.terminal import CHARSET_VARIABLE
 from tui.draw.spans import Charset
 
 DARK = Theme(
@@ -39,11 +40,30 @@ LIGHT = Theme(
 )
 
 
-def default_charset(environment: Mapping[str, str] = os.environ) -> Charset:
-    """Choose what the terminal can show: by its locale, and by the font of the Linux console.
+SHORT_NAMES = {"dark": DARK.name, "light": LIGHT.name}
+"""What a person types for our own themes."""
 
-    A locale that is not set says nothing of the terminal; most of them show braille.
+
+def default_charset(
+    environment: Mapping[str, str] = os.environ, *, remembered: str = ""
+) -> Charset:
+    """Choose what to draw with: as is wanted, else what the terminal can show and is remembered.
+
+    What it can show depends on its locale, and on the font of the Linux console. A locale that is
+    not set says nothing of the terminal; most of them show braille.
+
+    Args:
+        environment: of the process.
+        remembered: characters that were chosen before; where the terminal shows less, it decides.
     """
+    wanted, known = environment.get(CHARSET_VARIABLE), list(Charset)
+    if wanted in known:
+        return Charset(wanted)
+    able = _able_to_show(environment)
+    return max(able, Charset(remembered), key=known.index) if remembered in known else able
+
+
+def _able_to_show(environment: Mapping[str, str]) -> Charset:
     names = (environment.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG"))
     locale = next((name for name in names if name), "UTF-8")
     if "UTF8" not in locale.upper().replace("-", ""):
@@ -51,13 +71,15 @@ def default_charset(environment: Mapping[str, str] = os.environ) -> Charset:
     return Charset.BLOCK if environment.get("TERM") == "linux" else Charset.BRAILLE
 
 
-def default_theme(environment: Mapping[str, str] = os.environ) -> str:
-    """Name the theme to start with: `TEXTUAL_THEME`, or what the terminal says of itself.
+def default_theme(environment: Mapping[str, str] = os.environ, *, remembered: str = "") -> str:
+    """Name the theme to start with: `TEXTUAL_THEME`, or the one that was chosen before.
 
-    Some terminals put their colours in `COLORFGBG`, as "15;0"; a background of 7 or 15 is light.
+    Without any the terminal decides. Some put their colours in `COLORFGBG`, as "15;0"; a background
+    of 7 or 15 is light.
     """
-    chosen = environment.get("TEXTUAL_THEME")
-    if chosen:
-        return chosen
+    if chosen := environment.get("TEXTUAL_THEME"):
+        return SHORT_NAMES.get(chosen, chosen)
+    if remembered:
+        return remembered
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT.name if background in ("7", "15") else DARK.name

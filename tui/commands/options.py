@@ -77,3 +77,20 @@ RunName = Annotated[
     str,
     typer.Option("--name", metavar="NAME", help="Last part of the folder's name under runs/."),
 ]
+ThemeName = Annotated[
+    str | None,
+    typer.Option(
+        "--theme", metavar="THEME", help="dark, light, or a theme of Textual, such as ansi-dark."
+    ),
+]
+CharsetName = Annotated[
+    str | None, typer.Option("--charset", metavar="CHARSET", help="braille, block or ascii.")
+]
+Colours = Annotated[
+    str | None,
+    typer.Option(
+        "--color",
+        metavar="COLORS",
+        help="auto, 16, 256 or truecolor, for a terminal that knows more than it says.",
+    ),
+]

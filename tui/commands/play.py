@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui.commands.options import DeviceChoice, Terms
+from tui.commands.looks import choose_looks
+from tui.commands.options import CharsetName, Colours, DeviceChoice, Terms, ThemeName
 from tui.commands.refusing import refuse, refusing_bad_input
 from tui.commands.terminal import has_screen
 from tui.play.staging import WORLDS_ON_SCREEN, names_of, performance_of, player_of
@@ -47,11 +48,15 @@ def play(
     ] = None,
     device: DeviceChoice = "cpu",
     terms: Terms = None,
+    theme: ThemeName = None,
+    charset: CharsetName = None,
+    color: Colours = None,
 ) -> None:
     """Watch a trained policy act, and steer it; or count its episodes.
 
     It acts without noise, nobody pushes it, and no curriculum moves.
     """
+    choose_looks(theme, charset, color)
     for name, value in {"--episodes": episodes, "--num-envs": num_envs}.items():
         if value is not None and value < 1:
             refuse([f"{name} {value}: must be at least 1"])

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands.looks import choose_looks
 from tui.commands.options import (
+    CharsetName,
+    Colours,
     DeviceChoice,
     Iterations,
     Logger,
@@ -20,6 +23,7 @@ from tui.commands.options import (
     Seed,
     Settings,
     Terms,
+    ThemeName,
     Worlds,
 )
 from tui.commands.refusing import refuse, refusing_bad_input
@@ -55,8 +59,12 @@ def run(
             "A folder needs no PRESET.",
         ),
     ] = None,
+    theme: ThemeName = None,
+    charset: CharsetName = None,
+    color: Colours = None,
 ) -> None:
     """Train a preset, with a dashboard if there is a terminal."""
+    choose_looks(theme, charset, color)
     check_folder_name(name, run_dir, resume)
     ranks = ranks_of(processes)
     # torchrun puts its processes into sessions of their own, out of the terminal's reach

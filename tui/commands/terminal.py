@@ -8,6 +8,12 @@ import sys
 PLAIN_TERMINALS = ("", "dumb", "unknown")
 """Values of TERM that promise no full-screen mode."""
 
+COLOURFUL = ("alacritty", "foot", "wezterm", "contour", "xterm-ghostty", "xterm-direct")
+"""Values of TERM that promise 16 million colours; SSH passes TERM on, but not COLORTERM."""
+
+CHARSET_VARIABLE = "PPO_TUI_CHARSET"
+"""Environment variable that names the characters to draw with, whatever the locale says."""
+
 
 def has_screen() -> bool:
     """Whether a full-screen program can run here: a terminal on both ends that knows how.

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.looks import choose_looks
+from tui.commands.options import CharsetName, Colours, ThemeName
 from tui.commands.refusing import refuse, refusing_bad_input
 from tui.commands.terminal import has_screen
 from tui.launcher import launch
@@ -21,8 +23,12 @@ def watch(
     replay: Annotated[
         bool, typer.Option("--replay", help="Show what is recorded, even while it trains.")
     ] = False,
+    theme: ThemeName = None,
+    charset: CharsetName = None,
+    color: Colours = None,
 ) -> None:
     """Show a run that trains elsewhere, live and with control; one that is over is replayed."""
+    choose_looks(theme, charset, color)
     if not has_screen():
         refuse(["watch needs a terminal; without one: ppo-tui runs"])
     launcher = launch()  # before anything heavy is imported

@@ -14,7 +14,7 @@ import tty
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui.commands.terminal import PLAIN_TERMINALS, has_screen
+from tui.commands.terminal import COLOURFUL, PLAIN_TERMINALS, has_screen
 from tui.doctor.findings import Finding, Verdict
 
 NOTE, PROBLEM = Verdict.NOTE, Verdict.PROBLEM
@@ -66,6 +66,8 @@ def _colours(term: str) -> Finding:
         return Finding("colours", "none: NO_COLOR is set", "nothing rests on colour alone", NOTE)
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
         return Finding("colours", "16 million (COLORTERM)")
+    if term in COLOURFUL:
+        return Finding("colours", "16 million (TERM)")
     if term.endswith(("-256color", "-kitty")):
         return Finding("colours", "256 (TERM)", "SSH does not pass COLORTERM on: this is usual")
     if term in PLAIN_TERMINALS:
@@ -75,7 +77,7 @@ def _colours(term: str) -> Finding:
         "16 (TERM)",
         "heat maps are drawn with characters",
         NOTE,
-        "export COLORTERM=truecolor, if the terminal knows it",
+        "export COLORTERM=truecolor, or run with --color 256, if the terminal knows them",
     )
 
 

@@ -98,7 +98,8 @@ that iteration. A flat reward from the start: look at which reward terms move.
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._tag = tag
-        self._log = False
+        self.log_axis = False
+        """Whether the axis is logarithmic."""
         self.lens = lens or Lens()
         """How curves are looked at."""
         self.filter = ""
@@ -126,7 +127,7 @@ that iteration. A flat reward from the start: look at which reward terms move.
         curve = self.session.history.curve(self._tag)
         marks = marks_of(self.session)
         smooth = self.lens.smoothed(curve.mean)
-        words = ["log"] if self._log else []
+        words = ["log"] if self.log_axis else []
         words += [self.lens.words()] if self.lens.words() else []
         title = TITLES.get(self._tag, clean(self._tag))
         self.caption(
@@ -149,7 +150,7 @@ that iteration. A flat reward from the start: look at which reward terms move.
             low=curve.low[start:],
             high=curve.high[start:],
             x_range=x_range,
-            log=self._log,
+            log=self.log_axis,
             x_label="iteration",
             charset=self.charset,
             front=smooth[start:] if self.lens.weight else None,
@@ -222,7 +223,7 @@ that iteration. A flat reward from the start: look at which reward terms move.
 
     def action_toggle_log(self) -> None:
         """Switch between a linear and a logarithmic axis."""
-        self._log = not self._log
+        self.log_axis = not self.log_axis
         self.redraw()
 
     def action_open(self) -> None:

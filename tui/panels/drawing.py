@@ -95,6 +95,14 @@ class Drawing(Widget):
         self.caption(title=self.TITLE)
         self.set_class(self.charset is Charset.ASCII, "-ascii")
 
+    def change_charset(self) -> None:
+        """Draw anew, border and all."""
+        self.set_class(self.charset is Charset.ASCII, "-ascii")
+        captions, self._captions = self._captions, {}
+        self.caption(captions.get("border_title"), captions.get("border_subtitle"))
+        self._stale = True
+        self.redraw()
+
     def on_resize(self) -> None:
         """Draw for the new room at once: a text in the border that came while painting is lost."""
         self._stale = True

@@ -81,6 +81,16 @@ against their limits; a log density that rises for long is a policy that narrows
         """Depend on the rollout alone."""
         return id(self._rollout(snapshot)), id(snapshot.info), self._quantity.name
 
+    @property
+    def quantity(self) -> str:
+        """Name of what is shown."""
+        return self._quantity.name
+
+    def show_quantity(self, name: str) -> None:
+        """Show another quantity, if there is one of that name."""
+        self._quantity = next((one for one in QUANTITIES if one.name == name), self._quantity)
+        self.redraw()
+
     def action_cycle(self, by: int = 1) -> None:
         """Show another quantity, one of those that there are."""
         at = QUANTITIES.index(self._quantity)

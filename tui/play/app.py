@@ -12,12 +12,11 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from tui.commands.refusing import BAD_INPUT
-from tui.draw.spans import Charset, printable
+from tui.draw.spans import printable
 from tui.driver import TerminalDriver
-from tui.painting import PaintingApp
+from tui.looks import LooksApp
 from tui.play.performance import Frame, Performance
 from tui.play.screen import PlayScreen
-from tui.theme import DARK, LIGHT, default_charset, default_theme
 
 FRAMES_PER_SECOND = 15.0
 """Looks at the performance; how many of them are sent depends on the terminal."""
@@ -29,7 +28,7 @@ PATIENCE = 5.0
 """Seconds to wait for the thread's end."""
 
 
-class PlayApp(PaintingApp[int]):
+class PlayApp(LooksApp[int]):
     """Shows a performance until a person has seen enough; its result is the exit code.
 
     Args:
@@ -46,23 +45,15 @@ class PlayApp(PaintingApp[int]):
     ]
 
     def __init__(self, performance: Performance, names: Sequence[str]) -> None:
-        super().__init__(driver_class=TerminalDriver)
-        self.charset = default_charset()
-        """What every view draws with."""
+        super().__init__()
         if "SSH_CONNECTION" not in os.environ and "SSH_TTY" not in os.environ:
             self.bytes_per_cell = NEAR_BYTES_PER_CELL
         self._performance = performance
         self._screen = PlayScreen(performance, names)
         self._shown = -1
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        wanted = default_theme()
-        self.theme = "textual-dark"  # a theme named by TEXTUAL_THEME counts only when it changes
-        self.theme = wanted if wanted in self.available_themes else DARK.name
 
     def on_mount(self) -> None:
         """Show the screen and begin to look."""
-        self.set_class(self.charset is Charset.ASCII, "-ascii")
         if isinstance(self._driver, TerminalDriver):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

@@ -177,5 +177,6 @@ class PlayScreen(SizedScreen):
         """Explain the keys and the picture."""
         from tui.play.help import PlayHelp
 
-        own = {key: active for key, active in self.active_bindings.items() if active.node is self}
+        nodes = (self, self.app)
+        own = {key: active for key, active in self.active_bindings.items() if active.node in nodes}
         self.app.push_screen(PlayHelp(own, HELP.get(self._kind(self._frame), "")))

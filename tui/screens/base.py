@@ -81,6 +81,16 @@ class SizedScreen(FollowsTerminal, Screen[None]):
         if event.size == self.app.size:
             self._classes_for = event.size
 
+    def change_charset(self) -> None:
+        """Draw all anew, with the characters that the app has now."""
+        from tui.panels.drawing import Drawing  # imports numpy
+
+        for widget in self.query("*"):
+            if isinstance(widget, Drawing):
+                widget.change_charset()
+            else:
+                widget.refresh()
+
     def on_screen_resume(self) -> None:
         """Catch up with sizes that changed while another screen was in front."""
         size = self.app.size

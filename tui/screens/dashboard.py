@@ -25,6 +25,7 @@ from tui.screens.failure import FailureView
 from tui.screens.keys import KeyLine
 from tui.screens.output import OutputTail
 from tui.screens.reading import FilterLine, ReadingScreen
+from tui.screens.recalling import recall
 from tui.screens.status import StatusLine, ViewBar
 from tui.screens.steering import SteeringScreen
 from tui.screens.trace import TraceView
@@ -32,6 +33,9 @@ from tui.screens.views import panel_views
 
 VIEWS = ("overview", "rollout", "update", "rewards", "curriculum", "timing", "log")
 """Views reached by the digits 1 to 7."""
+
+LASTING = (*VIEWS, "robot", "curve", "episodes")
+"""Views that the screen may open with."""
 
 LIVE = "Panel, FailureView, OutputTail"
 """What is handed each new snapshot while it can be seen."""
@@ -97,6 +101,8 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
     def __init__(self, session: SessionView) -> None:
         super().__init__(session)
         self._before_trace = VIEWS[0]
+        self.lasting_view = VIEWS[0]
+        """The view on show, or the last one of `LASTING` before it."""
         self._live: list[Panel | FailureView | OutputTail] = []
         self._moving: list[Panel] = []
 
@@ -175,6 +181,7 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         self._status = self.query_one(StatusLine)
         self._view_bar = self.query_one(ViewBar)
         self._draw()
+        recall(self, self.app.remembered)
 
     def on_resize(self) -> None:
         """Fill the panels that a larger size brings to light."""
@@ -182,6 +189,11 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
 
     def redraw(self) -> None:
         """Show what is to be shown now."""
+        self._draw()
+
+    def change_charset(self) -> None:
+        """Draw all anew, with the characters that the app has now."""
+        super().change_charset()
         self._draw()
 
     def _draw(self, *, only_moving: bool = False) -> None:
@@ -247,6 +259,13 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
     def action_checkpoint(self) -> None:
         """Save the last complete iteration."""
         self._command(Command.CHECKPOINT)
+
+    def open_view(self, name: str) -> None:
+        """Go to a view of `LASTING`; of other names nothing comes."""
+        if name == "curve":
+            self.open_curve("")
+        elif name in LASTING:
+            self._go_to(name)
 
     def action_view(self, name: str) -> None:
         """Go to a view."""
@@ -334,6 +353,8 @@ class DashboardScreen(SteeringScreen, ReadingScreen):
         if self.maximized is not None:
             self.minimize()
         self.set_focus(None)
+        if name in LASTING:
+            self.lasting_view = name
         before, trace = self.view, self.query_one(TraceView)
         self.query_one(ContentSwitcher).current = name
         self.set_class(name == "trace", "-trace")

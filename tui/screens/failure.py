@@ -50,7 +50,7 @@ class FailureView(VerticalScroll, inherit_bindings=False):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(Static(id="failure-text"), id=id)
-        self._shown: tuple[Failure, int] | None = None
+        self._shown: tuple[Failure, int, object] | None = None
         self._command = ""
         self._newest: tuple[Snapshot, SessionView] | None = None
 
@@ -68,12 +68,13 @@ class FailureView(VerticalScroll, inherit_bindings=False):
             return
         if self.screen.focused is None:
             self.focus()  # the keys scroll it
-        if self._shown == (failure, width):
+        charset = getattr(self.app, "charset", None)
+        if self._shown == (failure, width, charset):
             return
-        self._shown = (failure, width)
+        self._shown = (failure, width, charset)
         self._command = command_to_go_on(snapshot, session.events)
         lines = list(failure_page(snapshot, session.events, width))
-        if getattr(self.app, "charset", None) is Charset.ASCII:
+        if charset is Charset.ASCII:
             lines = [Content(ascii_text(line.plain)) for line in lines]
         self.query_one(Static).update(Content("\n").join(lines))
 

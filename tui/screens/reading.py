@@ -88,10 +88,12 @@ class ReadingScreen(SizedScreen):
                 curve.action_toggle_log()
 
     def action_quantity(self, by: int) -> None:
-        """Show another quantity of the rollout."""
+        """Show another quantity of the rollout, in all of its maps."""
         for rollout in self.query(RolloutPanel):
             if rollout.region.area:
                 rollout.action_cycle(by)
+                for other in self.query(RolloutPanel).exclude(f"#{rollout.id}"):
+                    other.show_quantity(rollout.quantity)
 
     def action_curves(self) -> None:
         """Show all metrics."""
