@@ -13,6 +13,7 @@ import threading
 import time
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -214,12 +215,15 @@ class Recording:
 
 
 def read_info(run_dir: RunDir) -> RunInfo | None:
-    """Return what stays the same for the whole run; None where the run did not get so far."""
+    """Return what stays the same for the whole run; None where the run did not get so far.
+
+    The folder is named as it is reached from here: the run was started elsewhere, or moved since.
+    """
     try:
         info = from_json(run_dir.info.read_text(encoding="utf-8"))
     except (OSError, WireError):
         return None
-    return info if isinstance(info, RunInfo) else None
+    return replace(info, run_dir=str(run_dir.path)) if isinstance(info, RunInfo) else None
 
 
 def _update(row: Mapping[str, Any]) -> UpdateView | None:

@@ -5,6 +5,7 @@ import socket
 import stat
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,17 +66,27 @@ def catch_up(viewer, session):
 
 
 def test_snapshot_curves_and_events_come_over_and_stay_the_same(served, attach):
-    session, _ = served
+    session, folder = served
     viewer = attach()
     for _ in range(5):
         catch_up(viewer, session)
-        assert same(session.snapshot(), viewer.snapshot())
+        snapshot = session.snapshot()
+        reached = replace(snapshot, info=replace(snapshot.info, run_dir=str(folder)))
+        assert same(reached, viewer.snapshot())
         assert viewer.events.since(0)[1] == session.events.since(0)[1]
         assert viewer.history.tags == session.history.tags
         for tag in session.history.tags:
             assert same(tuple(session.history.curve(tag)), tuple(viewer.history.curve(tag)))
         session.finish_iteration()
         session.events.add("alert", "mind")
+
+
+def test_the_folder_is_named_as_it_is_reached_from_here(served, attach):
+    session, folder = served
+    assert session.snapshot().info.run_dir != str(folder)  # its process stands elsewhere
+    viewer = attach()
+    catch_up(viewer, session)
+    assert viewer.snapshot().info.run_dir == str(folder)
 
 
 def test_only_what_has_changed_is_sent(served):

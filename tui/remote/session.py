@@ -21,7 +21,7 @@ from trainer.control import Request
 from trainer.pose import RobotRequest
 from trainer.recording import standing
 from trainer.rundir import RunDir
-from trainer.telemetry import Command, EventLog, Failure, History, RunState, Snapshot
+from trainer.telemetry import Command, EventLog, Failure, History, RunInfo, RunState, Snapshot
 from trainer.trace import TraceRequest
 from trainer.wire import PROTOCOL, WireError, pack, unpack
 
@@ -152,9 +152,17 @@ class RemoteSession:
             for event in news["events"]:
                 self.events.put(event)
             self._num_events = news["num_events"]
-            self._snapshot = replace(self._snapshot, **news["changes"])
+            self._snapshot = replace(self._snapshot, **self._as_reached(news["changes"]))
         except (TypeError, KeyError) as error:
             raise WireError(f"no news: {error}") from None
+
+    def _as_reached(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Name the run's folder as it is reached from here: the run was started elsewhere."""
+        folder = str(self.run_dir.path)
+        return {
+            name: replace(value, run_dir=folder) if isinstance(value, RunInfo | Failure) else value
+            for name, value in changes.items()
+        }
 
     def _is_reached_again(self) -> bool:
         """Connect anew if the process lives on."""
