@@ -52,10 +52,16 @@ class RunDir:
     Args:
         path: the folder, which exists.
         on_trouble: told once, in a sentence, when something can no longer be written.
+
+    Its files are named from the root: a library or a term that changes the working directory
+    must not move the run.
     """
 
     def __init__(self, path: Path, on_trouble: Callable[[str], object] | None = None) -> None:
         self.path = path
+        """The folder, as it was named."""
+        self.folder = path.absolute()
+        """The folder, wherever the process goes."""
         self.on_trouble = on_trouble or (lambda sentence: None)
         self._troubled: set[str] = set()
         self._lasting: dict[Path, str] = {}  # what is written once, should it be deleted
@@ -63,37 +69,37 @@ class RunDir:
     @property
     def config(self) -> Path:
         """The resolved preset."""
-        return self.path / "config.toml"
+        return self.folder / "config.toml"
 
     @property
     def metrics(self) -> Path:
         """A JSON line an iteration."""
-        return self.path / "metrics.jsonl"
+        return self.folder / "metrics.jsonl"
 
     @property
     def events(self) -> Path:
         """A JSON line an event."""
-        return self.path / "events.jsonl"
+        return self.folder / "events.jsonl"
 
     @property
     def status(self) -> Path:
         """Where the run stands."""
-        return self.path / "status.json"
+        return self.folder / "status.json"
 
     @property
     def info(self) -> Path:
         """What stays the same for the whole run, for those who look at it later."""
-        return self.path / "info.json"
+        return self.folder / "info.json"
 
     @property
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
-        return self.path / "checkpoints"
+        return self.folder / "checkpoints"
 
     @property
     def log(self) -> Path:
         """All that libraries print, and tracebacks."""
-        return self.path / "log.txt"
+        return self.folder / "log.txt"
 
     @classmethod
     def create(cls, path: Path, config_toml: str) -> RunDir:
@@ -151,7 +157,7 @@ class RunDir:
 
     def release(self) -> None:
         """Let other processes train into the folder; this one will not any more."""
-        claim.release(self.path)
+        claim.release(self.folder)
 
     def read_metrics(self) -> Iterator[MetricsRow]:
         """Read all rows that are whole.
@@ -203,11 +209,11 @@ class RunDir:
         missing = [path for path in self._lasting if not path.exists()]
         if not missing:
             return
-        self.path.mkdir(parents=True, exist_ok=True)
-        if not (self.path / claim.NAME).exists():  # the claim has gone with it
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / claim.NAME).exists():  # the claim has gone with it
             self.release()
             try:
-                claim.claim(self.path)
+                claim.claim(self.folder)
             except claim.ClaimedError as error:
                 raise OSError(str(error)) from None
         for path in missing:
@@ -243,7 +249,7 @@ class RunDir:
             self._write_config(config_toml)
         except OSError:
             self.release()
-            for part in (self.config, self.log, self.path / claim.NAME):
+            for part in (self.config, self.log, self.folder / claim.NAME):
                 part.unlink(missing_ok=True)
             if self.checkpoints.exists():
                 self.checkpoints.rmdir()

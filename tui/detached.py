@@ -81,7 +81,7 @@ def served(session: DetachableSession) -> Iterator[None]:
     """Let a session be watched from other terminals; one that cannot be says so and trains on."""
     server = None
     try:
-        server = Server(session, session.run_dir.path)
+        server = Server(session, session.run_dir.folder)
     except OSError as error:
         session.note("alert", f"no other terminal can watch this run: {error}")
     try:

@@ -48,7 +48,7 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
     out.print(farewell(snapshot, session.events, ended=True))
     if snapshot.failure is not None:
         why = printable(snapshot.failure.message)
-        print(f"{why}; see {session.run_dir.log}", file=sys.stderr)
+        print(f"{why}; see {session.run_dir.path / session.run_dir.log.name}", file=sys.stderr)
     if signals.first is not None:
         return 128 + signals.first
     return exit_code(snapshot)

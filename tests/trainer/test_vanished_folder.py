@@ -1,5 +1,6 @@
 """A run's folder that somebody deletes, moves, or that could not be made whole."""
 
+import os
 import resource
 import shutil
 from pathlib import Path
@@ -40,6 +41,24 @@ def test_what_is_learnt_afterwards_is_a_run_again(tmp_path, how):
     _, events = run.events.since(0)
     told = [event.text for event in events if "had gone" in event.text]
     assert told == [f"{folder}: config.toml, info.json had gone, written again; training goes on"]
+
+
+def test_a_term_that_changes_the_working_directory_moves_no_run(tmp_path, monkeypatch):
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    monkeypatch.chdir(home)
+    run = session(Path("run"))
+    delete_after(run, 15, lambda: os.chdir(away))
+    run.start()
+    assert run.join(60)
+    assert run.snapshot().failure is None
+    assert list(away.iterdir()) == []
+    assert len((home / "run/metrics.jsonl").read_text().splitlines()) == CONFIG.num_iterations
+    newest = checkpoint.newest_readable(home / "run/checkpoints")
+    assert newest.state["completed_iterations"] == CONFIG.num_iterations
+    _, events = run.events.since(0)
+    assert not [event for event in events if event.kind == "alert"]
 
 
 def test_a_folder_that_came_back_is_claimed_again(tmp_path):

@@ -46,7 +46,7 @@ class Trackers:
         from trainer.trackers.tensorboard import EventFiles
         from trainer.trackers.wandb import WandbProcess
 
-        folder, config = self._run_dir.path, self._config
+        folder, config = self._run_dir.folder, self._config
         if config.logger != "none":
             files = EventFiles(folder, completed_iterations, self._record)
             self._feeds.append(Feed("TensorBoard", files, self._record))
