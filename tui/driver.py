@@ -1,9 +1,10 @@
 """The terminal: a private way to the screen that no library writes to, and that is given back.
 
-Libraries print past Python, straight to file descriptors 1 and 2, and terminals vanish in the
-middle of a run. The driver therefore draws on a copy of the terminal's descriptor while 1 and 2
-lead to a log, takes a lost terminal for the end of output rather than for an error, and leaves a
-guard outside the process that repairs the terminal even when the process is killed.
+Libraries print past Python, straight to file descriptors 1 and 2, some ask questions at 0, and
+terminals vanish in the middle of a run. The driver therefore draws and reads keys on copies of the
+terminal's descriptors while 1 and 2 lead to a log and 0 holds nothing to read. It takes a lost
+terminal for the end of output rather than for an error, and leaves a guard outside the process
+that repairs the terminal even when the process is killed.
 """
 
 from __future__ import annotations
@@ -57,33 +58,37 @@ GUARD = 'read -r farewell || { printf %b "$1"; stty "$2" <&1; }'
 """Shell of the guard: end of file without a farewell means that the process died untidily."""
 
 
-class OutputRedirect:
-    """File descriptors 1 and 2, led away from the terminal for a while.
+class StreamRedirect:
+    """File descriptors 0, 1 and 2, led away from the terminal for a while.
 
-    They lead to an unnamed file until `to` names a log, which then receives what was written so
-    far and all that follows.
+    Whoever reads finds the end of a file: a library that asks a question would take the keys and
+    wait for ever. What is written goes to an unnamed file until `to` names a log, which then
+    receives what was written so far and all that follows.
     """
 
     def __init__(self) -> None:
         flush_standard_streams()
-        self._saved = {fd: os.dup(fd) for fd in (1, 2)}
+        self._saved = {fd: os.dup(fd) for fd in (0, 1, 2)}
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
         self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `restore`
         self._named = False
         self._lead_to(self._spool.fileno())
 
     def to(self, log: Path) -> None:
-        """Append to `log` from now on, starting with what was caught so far."""
+        """Append to `log` from now on, starting with what was caught so far, if it can be."""
         if self._named:
             return
         flush_standard_streams()
-        with log.open("ab") as file:
+        with contextlib.suppress(OSError), log.open("ab") as file:
             file.write(self._caught())
             file.flush()
             self._lead_to(file.fileno())
-        self._named = True
+            self._named = True
 
     def restore(self) -> bytes:
-        """Lead 1 and 2 back, and return what was caught while no log was named."""
+        """Lead them back, and return what was caught while no log was named."""
         if not self._saved:
             return b""
         flush_standard_streams()
@@ -145,11 +150,12 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._screen_fd = os.dup(terminal_descriptor())
+        self.fileno = os.dup(self.fileno)  # keys are read here
         self._terminal = self._file = TerminalFile(self._screen_fd)  # type: ignore[assignment]
         self._writes = 0
         self._input_ended = False
         self._answers = _Answers()
-        self.redirect = OutputRedirect()
+        self.redirect = StreamRedirect()
         self.unclaimed_output = b""
         """What was printed while no log was named; complete once the driver is closed."""
         self._guard = start_guard(self._screen_fd, self.fileno)
@@ -250,14 +256,15 @@ class TerminalDriver(LinuxDriver):
         self.attrs_before = None
 
     def close(self) -> None:
-        """Give the terminal back, and the descriptors 1 and 2 to it."""
+        """Give the terminal back, and the standard descriptors to it."""
         self._finish_writing()
         self.unclaimed_output += self.redirect.restore()
         self._dismiss_guard()
 
     def let_go(self) -> None:
-        """Close the private descriptor, after `close`: a terminal ends when nobody holds it."""
+        """Close the private descriptors, after `close`: a terminal ends when nobody holds it."""
         os.close(self._screen_fd)
+        os.close(self.fileno)
 
     def _finish_writing(self) -> None:
         """Let the last frames out, within reason."""

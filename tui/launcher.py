@@ -29,7 +29,7 @@ GIVEN_BACK = signal.SIGUSR2
 FROM_KERNEL = 0x80
 """`si_code` of a signal that the terminal made; it reached the child as well."""
 
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTSTP)
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
 AWAITED = (*PASSED_ON, DETACHED, GIVEN_BACK, signal.SIGCHLD)
 
 
@@ -85,9 +85,9 @@ def _wait_for(child: int) -> NoReturn:
                 pid, status = os.waitpid(child, os.WNOHANG)
                 if pid:
                     _end_like(status)
-            case number if number == DETACHED:
+            case number if number == DETACHED and received.si_pid == child:
                 os._exit(0)
-            case number if number == GIVEN_BACK:
+            case number if number == GIVEN_BACK and received.si_pid == child:
                 if _may_stop():
                     os.kill(os.getpid(), signal.SIGSTOP)  # `fg` and `bg` go on here
                 os.kill(child, signal.SIGCONT)

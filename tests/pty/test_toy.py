@@ -58,6 +58,18 @@ def test_an_abort_in_the_training_leaves_a_usable_terminal(start):
     assert terminal.is_restored()
 
 
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGUSR1])
+def test_a_signal_that_ends_both_processes_leaves_a_usable_terminal(start, number):
+    terminal = start()
+    reach(terminal, 2, timeout=120)
+    program = terminal.program
+    terminal.kill(number)
+    assert terminal.wait_for_end(20) == -number
+    terminal.read(0.5)
+    assert terminal.is_restored()
+    assert not Path(f"/proc/{program}").exists()
+
+
 def test_what_libraries_print_goes_to_the_log_and_not_to_the_screen(start, tmp_path):
     terminal = start("print")
     reach(terminal, 5, timeout=120)
@@ -70,6 +82,15 @@ def test_what_libraries_print_goes_to_the_log_and_not_to_the_screen(start, tmp_p
     terminal.wait_until(lambda: "smear-by" not in terminal.text, 5, "a clean overview")
     terminal.send("qs")
     assert terminal.wait_for_end() == 0
+
+
+def test_a_library_that_asks_a_question_fails_instead_of_waiting_and_takes_no_keys(start, tmp_path):
+    terminal = start("ask")
+    terminal.wait_for("EOFError", timeout=120)
+    assert "overwrite?" in (tmp_path / "run/log.txt").read_text()
+    terminal.send("q")
+    assert terminal.wait_for_end() == 1
+    assert terminal.is_restored()
 
 
 def test_a_failure_is_told_in_full_and_the_exit_code_is_1(start, tmp_path):

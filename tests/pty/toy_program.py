@@ -1,6 +1,6 @@
 """Trains a toy world under the real dashboard; a fault can be asked for on the command line.
 
-python toy_program.py RUN_DIR [none|boom|slow|hang|abort|print|no-build|screen]
+python toy_program.py RUN_DIR [none|boom|slow|hang|abort|print|ask|no-build|screen]
 """
 
 import ctypes
@@ -45,6 +45,8 @@ def cause(fault: str) -> None:
             time.sleep(0.1)
     if fault == "abort":
         os.abort()
+    if fault == "ask":
+        input("overwrite? ")
     if fault == "print":
         ctypes.CDLL(None).printf(b"smear-by-libc\n")
         ctypes.CDLL(None).fflush(None)
