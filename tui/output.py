@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import faulthandler
 import io
 import os
 import signal
@@ -67,6 +68,9 @@ class _Errors(io.FileIO):
 def standard_streams() -> Iterator[None]:
     """Run a command on streams that may be closed, full, or without a reader; then leave.
 
+    A crash below Python, in a library's own code, is told on standard error with the place of every
+    thread; under a dashboard that is the run's log.
+
     Output that was lost gives a command that did well exit code 1 and a sentence; or 141 and no
     word where its reader has left, as that is no fault. A command that failed keeps its code.
     """
@@ -75,6 +79,7 @@ def standard_streams() -> Iterator[None]:
     sys.stdout = sys.__stdout__ = output
     errors = _opened(_Errors(2, "w", closefd=False), sys.stderr)
     sys.stderr = sys.__stderr__ = errors
+    faulthandler.enable(2)
     code, lost = None, None
     try:
         yield

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -48,6 +49,18 @@ def step(terminal, key):
         lambda: (now := place(terminal)) and now[0] != before, 20, f"a pause after {before!r}"
     )
     return place(terminal)[1]
+
+
+def test_a_crash_in_a_library_leaves_its_place_in_the_log_and_a_usable_terminal(start, tmp_path):
+    terminal = start("run", "cartpole", *SMALL, "--run-dir", "run")
+    terminal.wait_for("RUNNING", timeout=120)
+    os.kill(terminal.program, signal.SIGSEGV)
+    assert terminal.wait_for_end() == -signal.SIGSEGV
+    terminal.read(0.5)
+    assert terminal.is_restored()
+    log = (tmp_path / "run/log.txt").read_text()
+    assert "Segmentation fault" in log
+    assert "loop.py" in log  # where the training was
 
 
 def test_a_person_pauses_steps_through_all_stages_resumes_and_quits(start, tmp_path):
