@@ -138,3 +138,23 @@ def test_the_help_says_that_the_mean_saturates():
 
 def test_a_run_may_be_described_without_ranges():
     assert replace(run_info(), seed=1).command_ranges == {}
+
+
+async def test_without_a_curriculum_the_room_shows_how_commands_are_followed():
+    session = session_with({})
+    for size, charts in (((116, 20), 2), ((196, 30), 2), ((76, 20), 1), ((76, 9), 0)):
+        text = await text_of(session, size)
+        assert "this run has no curriculum" in text
+        assert text.count("over the run") == charts, size
+
+
+async def test_a_metrics_name_is_whole_before_its_trend_is_shown():
+    names = ("base_velocity/error_vel_xy", "base_velocity/error_vel_yaw")
+    session = session_with({f"Metrics/{name}": 0.5 for name in names})
+    narrow = await text_of(session, (43, 6), MetricsPanel)
+    wide = await text_of(session, (68, 6), MetricsPanel)
+    for name in names:
+        assert f"{name} " in narrow
+        assert f"{name} " in wide
+    assert "trend" not in narrow
+    assert "trend" in wide

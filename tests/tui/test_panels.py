@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import replace
 from functools import cache
@@ -14,7 +15,7 @@ from textual.css.query import NoMatches
 from tests.tui.fake_session import FakeSession, metrics_at, run_info
 from trainer.stages import Stage
 from trainer.telemetry import Command, EpisodesView, History, RunState, Snapshot
-from trainer.trace import TraceRequest
+from trainer.trace import InvariantState, TraceRequest, Verdict
 from tui import panels
 from tui.draw.spans import Charset, plain
 from tui.panels.health import signs
@@ -202,6 +203,25 @@ async def test_the_present_stage_stands_in_marks():
         "1", "observe", "2", "act_step", "3", "store", "4", "targets", "5", "sample",
         ">6", "optimize<", "7", "fresh",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [78, 80, 120, 200])
+async def test_a_stages_tick_stands_beside_its_name_and_no_name_moves(width):
+    states = tuple(
+        InvariantState("one", stage, "it holds", "by a look", Verdict.HOLDS) for stage in Stage
+    )
+    lines = []
+    for stage in (Stage.OPTIMIZE, Stage.FRESH):
+        session = FakeSession(stage=stage)
+        session.publish(invariants=states)
+        lines.append((await shown(panels.StageStrip, session, (width, 3)))[0])
+    for line in lines:
+        assert line.count("✓") == len(Stage)
+        for stage in Stage:
+            assert re.search(rf"{stage.value} {stage.label}[ <]?✓", line), line
+    assert [lines[0].index(stage.label) for stage in Stage] == [
+        lines[1].index(stage.label) for stage in Stage
+    ]
 
 
 async def test_stages_show_share_and_time():

@@ -27,12 +27,15 @@ from tui.panels.marks import marks_of, num_events
 from tui.panels.trend import trend
 
 PREFIX = "Curriculum/"
+COMMANDS = "Metrics/"
 
 NAME, WORLDS, MEAN, TREND = 20, 6, 5, 7
 """Cells of the columns beside the bars."""
 MOST_CELLS_A_LEVEL = 6
 MOST_LINES_A_KIND = 5
 LEAST_LINES_OF_CHART = 9
+WIDTH_OF_CHART = 48
+"""Cells for each of several charts at least."""
 WIDTH_WITH_CHART = 150
 """Cells from which on the chart stands beside all else."""
 
@@ -116,7 +119,7 @@ kind stays behind: it is harder than the others at the same level.
         tags = [tag for tag in metrics if tag.startswith(PREFIX)]
         ranges = self._ranges(width)
         if not tags:
-            return [(Span(self._why_empty(), Role.MUTED),), *ranges]
+            return self._without_curriculum(ranges, width)
         histograms = level_counts(metrics)
         facts = [fact for tag in tags if (fact := self._fact(tag, histograms)) is not None]
         has_chart = width >= WIDTH_WITH_CHART and self._height >= LEAST_LINES_OF_CHART
@@ -134,6 +137,21 @@ kind stays behind: it is harder than the others at the same level.
         height = max(len(lines), self._height)
         chart = self._chart(tags[0], width // 3, self._height)
         return beside(block(lines, room, height), block(chart, width // 3, height), GAP)
+
+    def _without_curriculum(self, ranges: Sequence[Line], width: int) -> list[Line]:
+        """Return why there is none, and how the commands are followed, over the run."""
+        lines = [(Span(self._why_empty(), Role.MUTED),), *ranges]
+        tags = [tag for tag in self.snapshot.metrics if tag.startswith(COMMANDS)]
+        tags = tags[: max(1, width // WIDTH_OF_CHART)]
+        height = self._height - len(lines) - 1
+        if not tags or height < LEAST_LINES_OF_CHART:
+            return lines
+        room = (width - GAP * (len(tags) - 1)) // len(tags)
+        charts = [block(self._chart(tag, room, height), room, height) for tag in tags]
+        together = charts[0]
+        for chart in charts[1:]:
+            together = beside(together, chart, GAP)
+        return [*lines, (), *together]
 
     def _why_empty(self) -> str:
         if not self.snapshot.metrics:
@@ -256,7 +274,7 @@ kind stays behind: it is harder than the others at the same level.
         return lines
 
     def _chart(self, tag: str, width: int, height: int) -> Sequence[Sequence[Span]]:
-        """Return the first number of the curriculum over the run, if the room is worth it."""
+        """Return a number over the run, if the room is worth it."""
         assert self.session is not None
         if height < LEAST_LINES_OF_CHART:
             return ()
@@ -277,4 +295,5 @@ kind stays behind: it is harder than the others at the same level.
             charset=self.charset,
             marks=marks_of(self.session),
         )
-        return [(Span(f"{clean(tag.removeprefix(PREFIX))} over the run", Role.MUTED),), *chart]
+        name = clean(tag.removeprefix(PREFIX).removeprefix(COMMANDS))
+        return [(Span(f"{name} over the run", Role.MUTED),), *chart]

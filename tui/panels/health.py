@@ -176,7 +176,7 @@ the signs that are off come first. `enter` opens a sign's curve. What to do abou
         columns = [
             Column("", 13, 0, right=False),
             Column("", 7, 1),
-            Column("", 8, 2, right=False, grow=16),
+            Column("", 5, 2, right=False, grow=19),
             Column("", 18, 3, right=False, grow=12),
         ]
         widths = layout(columns, width)

@@ -15,6 +15,9 @@ from tui.draw.table import Column, head, layout, row
 from tui.panels.tag_table import TagRow, TagTable
 from tui.panels.trend import trend
 
+LONGEST_NAME = 34
+"""Cells of a metric's name at most."""
+
 
 class TerminationsPanel(TagTable):
     """The share of each reason among the episodes that ended last."""
@@ -147,8 +150,11 @@ the command is among the observations and that the tracking terms weigh more tha
         ]
 
     def _columns(self) -> list[Column]:
+        # Names differ in their ends: what is left out for them is a column, not a letter.
+        names = (tag.split("/", 1)[1] for tag in self._shown_tags())
+        longest = min(max(map(len, names), default=0), LONGEST_NAME)
         return [
-            Column("metric", 20, 0, right=False, grow=14),
+            Column("metric", longest, 0, right=False, grow=3),
             Column("now", 7, 1),
             Column("trend", 8, 2, right=False, grow=20),
             Column("mean", 7, 3),

@@ -116,15 +116,23 @@ chooses stages behind which the loop pauses every time that it runs past them; `
             current = active and stage is snapshot.position.stage
             mark = "=" if self.charset is Charset.ASCII else "‖"
             label = label + mark if stage in snapshot.control.mask else label
-            text = f">{label}<" if current else label
-            if width < len(text):
-                text = f">{stage.value}" if current and width > 1 else str(stage.value)
             role = Role.CURRENT if current else Role.TEXT
-            if not snapshot.invariants or width < len(text) + 3:
+            if width < len(label) + 2:
+                arrow = ">" * (current and width > 1)
+                text = next(
+                    (t for t in (arrow + label, label) if len(t) <= width), arrow + str(stage.value)
+                )
                 spans.append(Span(crop(text, width).center(width), role))
                 continue
-            spans.append(Span(text.center(width - 2), role))
-            spans += [tick(worst(snapshot.invariants, stage), self.charset), Span(" ")]
+            # A cell before and behind each label, so that none moves when the marks come and go.
+            text = f">{label}<" if current else f" {label} "
+            after: Line = ()
+            if snapshot.invariants:
+                after = (tick(worst(snapshot.invariants, stage), self.charset),)
+                text = text if width > len(text) else text[:-1]
+            left = (width - len(text) - len(after)) // 2
+            right = width - len(text) - len(after) - left
+            spans += [Span(" " * left), Span(text, role), *after, Span(" " * right)]
         return tuple(spans)
 
     def _times(self, widths: list[int]) -> Line:

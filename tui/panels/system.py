@@ -24,6 +24,9 @@ INTERVAL = 2.0
 SCREEN_BUDGET = 0.05
 """Share of a core above which the screen takes too much from the training."""
 
+TEXT_AT = 11
+"""Column in which a resource without a share begins."""
+
 
 class SystemPanel(Panel):
     """Processor, memory, disk, GPUs; the screen's own share among them."""
@@ -85,7 +88,9 @@ worlds. `throttled`: heat or the power limit hold its clock down.
         for number, gpu in enumerate(sample.gpus):
             rows += self._gpu(number, gpu, width)
         if not sample.gpus and height > len(rows):
-            rows.append(_text("GPU", "none that NVML knows of (pip install nvidia-ml-py)", width))
+            none, remedy = "none that NVML knows of", " (pip install nvidia-ml-py)"
+            is_room = len(none + remedy) + TEXT_AT <= width
+            rows.append(_text("GPU", none + remedy * is_room, width))
         return rows
 
     def _screen(self, share: float, width: int) -> Line:
@@ -137,7 +142,7 @@ def _disk(sample: Sample) -> str:
 
 
 def _text(name: str, text: str, width: int) -> Line:
-    return (Span(f"{name:<11}", Role.MUTED), Span(crop(clean(text), width - 11)))
+    return (Span(f"{name:<{TEXT_AT}}", Role.MUTED), Span(crop(clean(text), width - TEXT_AT)))
 
 
 def _bytes(value: float) -> str:

@@ -97,7 +97,7 @@ class EditScreen(Dialog[Edit | None]):
         elif one.refusal:
             text = f"! no effect: {one.refusal}"
         else:
-            text = " ".join(part for part in (one.about, one.note) if part)
+            text = " ".join(f"{one.about} {one.note}".split())
         about = self.query_one("#about", Static)
         about.set_class(one is not None and bool(one.refusal), "-refused")
         about.update(text)
@@ -146,7 +146,7 @@ class ValueScreen(Dialog[Edit | None]):
         one = self._adjustable
         with Vertical(id="dialog", classes="wide"):
             yield Static(f"{one.key}, now {write_value(one.value)}", id="question", markup=False)
-            yield Static(one.about, id="about", markup=False)
+            yield Static(" ".join(one.about.split()), id="about", markup=False)
             if one.note:
                 yield Static(f"! {one.note}", id="note", markup=False)
             with Horizontal(classes="row"):

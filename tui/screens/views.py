@@ -65,6 +65,7 @@ def panel_views(lens: Lens) -> list[Widget]:
         Container(
             RewardTermsPanel(id="rewards-terms"),
             CurvePanel(lens=lens, id="rewards-curve"),
+            EpisodeLengthPanel(lens=lens, id="rewards-length"),
             id="rewards",
         ),
         Container(
