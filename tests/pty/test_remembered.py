@@ -89,6 +89,31 @@ def test_a_key_sends_the_colours_of_the_next_theme_and_an_option_beats_what_is_r
         quit_with(terminal, "q")
 
 
+def cells_of(terminal):
+    """Characters and colours of all that a terminal shows; what colour a blank has nobody sees."""
+    rows, columns = terminal.screen.lines, terminal.screen.columns
+    cells = [terminal.screen.buffer[y][x] for y in range(rows) for x in range(columns)]
+    return [
+        cell._replace(fg="default") if cell.data == " " and not cell.reverse else cell
+        for cell in cells
+    ]
+
+
+@pytest.mark.parametrize("colours", [{"COLORTERM": "truecolor"}, {"NO_COLOR": "1"}], ids=str)
+def test_after_a_change_of_theme_the_terminal_shows_what_it_would_if_opened_with_it(toy, colours):
+    at_work(toy.train(iterations=3)).wait_for("finished", 60)
+    quit_with(toy.terminals[0], "q")
+    opened = toy.watch("--theme", "light", env=colours)
+    changed = toy.watch("--theme", "dark", env=colours)
+    for terminal in (opened, changed):
+        terminal.wait_for("it 3/3", 60)
+    changed.send("T")
+    changed.wait_for("Theme: ppo-tui-light")
+    changed.wait_until(lambda: "Theme:" not in changed.text, 10, "the end of the message")
+    opened.read(0.5)
+    changed.wait_until(lambda: cells_of(changed) == cells_of(opened), 5, "the same picture")
+
+
 def test_options_beat_what_terminal_and_locale_promise(toy):
     at_work(toy.train(iterations=3)).wait_for("finished", 60)
     quit_with(toy.terminals[0], "q")

@@ -45,8 +45,9 @@ change how fast. Curves end at the cursor. Tensors, rollouts and ratios are not 
         """Iterations a second; 0: it stands still."""
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the cursor, and on what moves it."""
-        return self._recording.cursor, len(self._recording), self.playing
+        """Depend on the cursor, on what moves it, and on what it points to, which is read later."""
+        done = snapshot.completed_iterations
+        return self._recording.cursor, len(self._recording), self.playing, done, snapshot.elapsed
 
     def draw(self, width: int, height: int) -> Sequence[Sequence[Span]]:
         """Return the slider between what stands on either side of it."""
@@ -103,6 +104,7 @@ class ReplayScreen(DashboardScreen):
         """Be ready to play."""
         super().on_mount()
         self.query_one(StatusLine).display = False  # the slider says it
+        self._slider.show(self.snapshot, self._recording)
         self._timer = self.set_interval(1 / FRAMES, self._play, pause=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
