@@ -71,6 +71,7 @@ def test_a_watcher_ends_a_detached_run_and_its_record_is_replayed(toy):
     replay = toy.watch(columns=100, rows=30)
     replay.wait_for("FINISHED", 60)
     replay.wait_until(lambda: iterations(replay) == done, 10, "the last iteration")
+    replay.wait_until(lambda: re.search(rf"it +{done} ─", replay.text), 5, "the slider's number")
     replay.send("\x1b[D\x1b[D")
     replay.wait_until(lambda: iterations(replay) == done - 2, 10, "two back")
     replay.send("\x1b[H")

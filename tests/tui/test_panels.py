@@ -276,6 +276,13 @@ async def test_the_header_keeps_the_state_when_it_is_narrow():
         assert [word for word in words if word not in text] == []
 
 
+async def test_a_run_that_is_over_tells_no_end_to_come_and_no_rollout_to_come():
+    session = FakeSession()
+    session.publish(state=RunState.FINISHED, rollout=None)
+    assert "ETA" not in (await shown(panels.Header, session, (200, 2)))[0]
+    assert "no rollout was kept" in "".join(await shown(panels.RolloutPanel, session, (60, 8)))
+
+
 # --- notes ------------------------------------------------------------------------------------
 
 

@@ -73,6 +73,7 @@ async def test_t_opens_the_stage_paused_behind_and_goes_back(leave):
         await settle(pilot)
         assert app.screen.view == "trace"
         assert "[4>targets" in text_of(app)
+        assert "enter Open" in text_of(app)
         assert session.requests[-1].stage is Stage.TARGETS
         await pilot.press(leave)
         await settle(pilot)

@@ -89,6 +89,7 @@ the processor.
         name = clean(PurePath(info.run_dir).name)
         dwell = snapshot.control.dwell
         slow = [_Field(1, labelled("slow", f"{1000 * dwell:.0f} ms"))] if dwell else []
+        eta = [] if snapshot.state.is_over else [_Field(3, labelled("ETA", duration(snapshot.eta)))]
         return [
             _Field(9, (Span("ppo-tui", Role.PRIMARY),)),
             _Field(2, (Span(clean(info.preset), Role.STRONG),)),
@@ -101,5 +102,5 @@ the processor.
             _Field(4, (Span(known(snapshot.steps_per_second, 6)), Span(" steps/s", Role.MUTED))),
             _Field(7, (Span(whole_number(snapshot.env_steps, 6)), Span(" steps", Role.MUTED))),
             _Field(6, labelled("elapsed", duration(snapshot.elapsed))),
-            _Field(3, labelled("ETA", duration(snapshot.eta))),
+            *eta,
         ]

@@ -78,8 +78,9 @@ against their limits; a log density that rises for long is a policy that narrows
         self._quantity = QUANTITIES[0]
 
     def key(self, snapshot: Snapshot, session: SessionView) -> Hashable:
-        """Depend on the rollout alone."""
-        return id(self._rollout(snapshot)), id(snapshot.info), self._quantity.name
+        """Depend on the rollout, and on whether there can be one."""
+        of_rollout = id(self._rollout(snapshot)), id(snapshot.info), self._quantity.name
+        return *of_rollout, snapshot.state.is_over
 
     @property
     def quantity(self) -> str:
@@ -116,7 +117,9 @@ against their limits; a log density that rises for long is a policy that narrows
         view, info = self._rollout(self.snapshot), self.snapshot.info
         self.caption(title=f"rollout · {self._quantity.title}")
         if view is None or info is None:
-            return [(Span("no rollout yet", Role.MUTED),)]
+            over = self.snapshot.state.is_over
+            why = "no rollout was kept" if over else "no rollout yet"
+            return [(Span(why, Role.MUTED),)]
         self.caption(
             subtitle=f"T {info.num_steps_per_env} × N {count(info.num_envs)}"
             f" = B {count(info.batch_size)} · v: next"

@@ -60,6 +60,7 @@ class KeyLine(Widget):
             binding = active.binding
             if binding.show and active.enabled:
                 name, text = self.app.get_key_display(binding), binding.description
+                name = "enter" if binding.key == "enter" else name  # its sign is in few fonts
                 if in_ascii:
                     name, text = ascii_text(name), ascii_text(text)
                 shown.setdefault(binding.action, Key(name, text, binding.key in KEPT))
