@@ -15,6 +15,7 @@ from presets.problems import PresetError, locate
 from presets.ranks import Ranks, joining, notes_on_state
 from presets.runs import LATEST, find_run, require_readable, runs
 from presets.toml import format_key, format_value
+from presets.trained import require_own_terms
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
 from trainer.contents import LEARNER, worlds_lacking
@@ -72,6 +73,7 @@ def resumed_session(
     settings, own_terms = tuple(settings), tuple(own_terms)
     name = run_name(flags["--env"]) if flags.get("--env") is not None else filed_under(preset)
     found = _newest_run(name) if run == LATEST else _named_run(name, run)
+    require_own_terms(found.folder, own_terms)
     trained = load(str(found.folder / "config.toml"), (), device.kind, own_terms=own_terms)
     if trained.preset.name != name:
         asked = load(preset, settings, device.kind, flags, own_terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,8 @@ from presets.schema import Preset
 from trainer import checkpoint
 from trainer.checkpoint import CheckpointError
 from trainer.contents import POLICY
-from trainer.rundir import RUNS
+from trainer.recording import read_info
+from trainer.rundir import RUNS, RunDir
 from trainer.threads import let_torch_threads_sleep
 
 if TYPE_CHECKING:
@@ -56,9 +58,24 @@ def find_trained(name: str, own_terms: Iterable[Path] = ()) -> Trained:
     else:
         folder, found = _newest(name)
     assert found.path is not None
+    require_own_terms(folder, own_terms := tuple(own_terms))
     resolved = load(str(folder / "config.toml"), own_terms=own_terms)
     notes = (*found.unreadable, *resolved.notes)
     return Trained(folder, found.path, found.state, resolved, notes)
+
+
+def require_own_terms(folder: Path, given: tuple[Path, ...]) -> None:
+    """Ask for the files with a person's own terms that a run was trained with.
+
+    Without them its task is not known, or another one, where a term of ours has the same name.
+
+    Raises:
+        PresetError: it was trained with some, and none are given; names them.
+    """
+    info = read_info(RunDir(folder))
+    if not given and info is not None and info.own_terms:
+        options = shlex.join(word for path in info.own_terms for word in ("--terms", path))
+        raise PresetError([f"{folder}: trained with terms of its own; add {options}"])
 
 
 def quiet(preset: Preset, num_envs: int, seed: int | None = None) -> Preset:

@@ -1,5 +1,6 @@
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,12 @@ import torch
 
 from presets.build import Device
 from presets.problems import PresetError
+from presets.resume import resumed_session
 from presets.trained import find_trained, quiet, rebuild
 from tests.presets.tiny import TINY, write
 from tests.presets.untrained import untrained_run
+from tests.tui.fake_session import run_info
+from trainer.wire import to_json
 
 CPU = Device("cpu")
 
@@ -50,6 +54,21 @@ def test_the_newest_run_without_a_checkpoint_is_passed_over_and_named():
     assert trained.folder == older
     assert "cut short" in trained.notes[0]
     assert trained.notes[1] == f"{newer}: has no readable checkpoint"
+
+
+def test_a_run_with_own_terms_asks_for_their_files(tmp_path):
+    run = untrained_run(Path("runs/tiny/one"), "tiny")
+    info = replace(run_info(10), own_terms=("/terms/mine.py", "/terms/more of.py"))
+    (run / "info.json").write_text(to_json(info))
+    asked = "add --terms /terms/mine.py --terms '/terms/more of.py'"
+    assert refused("one") == f"{run}: trained with terms of its own; {asked}"
+    with pytest.raises(PresetError, match="trained with terms of its own"):
+        resumed_session("tiny", "one", CPU)
+    own = tmp_path / "moved.py"
+    own.write_text(
+        "from sim.terms.registry import reward\n\n@reward\ndef mine(env):\n    return env.x\n"
+    )
+    assert find_trained("one", [own]).folder == run
 
 
 def test_what_cannot_be_played_is_refused_in_sentences():
