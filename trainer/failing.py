@@ -34,7 +34,7 @@ def failure_of(
         num_envs: N; 0: not known.
         has_ranks: whether several ranks learn together, of which this is the first.
     """
-    message, hint = f"{type(error).__name__}: {error}", ""
+    message, hint = f"{type(error).__name__}: {error}".removesuffix(": "), ""
     culprit, verdict = _found(error, trainer)
     if verdict is not None:
         message += f" ({verdict.sentence})"

@@ -146,7 +146,8 @@ class Live:
         found = []
         for key in ALWAYS:
             name = key.partition(".")[2]
-            found.append(Adjustable(key, getattr(config, name), fields[name].description or ""))
+            about = _in_one_line(fields[name].description)
+            found.append(Adjustable(key, getattr(config, name), about))
         found[0] = replace(
             found[0],
             value=trainer.learner.learning_rate,
@@ -161,7 +162,7 @@ class Live:
                 f"edit {SCHEDULE} first, or {LEARNING_RATE} itself",
             )
         if config.symmetry is not None:
-            about = type(config.symmetry).model_fields["mirror_loss_coeff"].description or ""
+            about = _in_one_line(type(config.symmetry).model_fields["mirror_loss_coeff"].description)
             refusal = "use_mirror_loss is off: the mirror loss is only logged"
             found.append(
                 Adjustable(
@@ -172,7 +173,7 @@ class Live:
                 )
             )
         if config.rnd is not None:
-            about = type(config.rnd).model_fields["weight"].description or ""
+            about = _in_one_line(type(config.rnd).model_fields["weight"].description)
             schedule = config.rnd.weight_schedule
             moves = schedule is not None and schedule.mode != "constant"
             refusal = "trainer.rnd.weight_schedule moves it" if moves else ""
@@ -283,3 +284,8 @@ def _plain(value: Value) -> float | str | list[float]:
 
 def _value(plain: float | str | list[float]) -> Value:
     return (float(plain[0]), float(plain[1])) if isinstance(plain, list) else plain
+
+
+def _in_one_line(description: str | None) -> str:
+    """Text of a field's docstring, without the breaks that it has in the source."""
+    return " ".join((description or "").split())

@@ -20,6 +20,11 @@ def value_of(trainer, key):
     return next(one.value for one in trainer.live.adjustables() if one.key == key)
 
 
+def test_what_a_value_means_is_one_line_of_text():
+    told = [one.about for one in make().live.adjustables()]
+    assert not [text for text in told if "\n" in text]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -285,6 +285,15 @@ def test_worlds_that_cannot_be_built_fail_the_run_with_the_reason(start):
     assert "10000000 worlds do not fit" in session.snapshot().failure.message
 
 
+def test_an_error_that_says_nothing_is_named_alone(start):
+    def broken():
+        raise AssertionError
+
+    session = start(env=broken)
+    assert session.join(10)
+    assert session.snapshot().failure.message == "AssertionError"
+
+
 def test_what_the_worlds_tell_while_they_are_built_is_shown_and_their_notices_are_kept(tmp_path):
     seen = []
 
