@@ -29,7 +29,7 @@ class LooksApp(PaintingApp[Result], Generic[Result]):
 
     def __init__(self) -> None:
         super().__init__(driver_class=TerminalDriver)
-        self.remembered = self._kept = remembered.read()
+        self._kept = self.remembered = remembered.read()
         """How the screen was left the last time, with what was chosen by key since."""
         self.charset = default_charset(remembered=self.remembered.charset)
         """What every panel draws with."""
@@ -69,9 +69,8 @@ class LooksApp(PaintingApp[Result], Generic[Result]):
         return self.remembered
 
     def exit(self, *arguments: object, **options: object) -> None:
-        """Remember how the screen looks, if that has changed, and leave."""
-        looks = self.gathered()
-        if looks != self._kept:
-            self._kept = looks
+        """Remember how the screen looks, if that changed, and leave; asked again, only leave."""
+        # The second time the screen may be half taken down.
+        if not self._exit and (looks := self.gathered()) != self._kept:
             remembered.write(looks)
         super().exit(*arguments, **options)  # type: ignore[arg-type]
