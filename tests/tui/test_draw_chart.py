@@ -42,6 +42,16 @@ def test_a_rising_line_in_ascii():
     ]
 
 
+@pytest.mark.parametrize("top", [1.0, 3.448, 6.3, 16.9, 661.9])
+@pytest.mark.parametrize("height", range(4, 13))
+def test_three_ticks_or_more_never_stand_on_adjacent_lines(top, height):
+    text = chart(range(40), np.linspace(-0.3 * top, top, 40), 50, height)
+    ticks = [row for row, line in enumerate(text) if line[GUTTER - 1 : GUTTER] == "┤"]
+    assert ticks
+    if len(ticks) > 2:
+        assert min(np.diff(ticks)) >= 2
+
+
 def test_a_step_is_joined():
     rows = chart([0, 1], [0, 1], GUTTER + 4, 6, charset=Charset.BLOCK)
     assert all(row[GUTTER:].strip() for row in rows[:4])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -340,9 +341,13 @@ def _with_gutter(
     line, tick = ("|", "+") if charset is Charset.ASCII else ("│", "┤")
     values = scale.ticks(max(2, min(6, height // 3 + 1)))
     step = values[1] - values[0] if len(values) > 1 else 0.0
+    rows = [_row_of(value, scale, height) for value in values]
+    gaps = [abs(b - a) for a, b in pairwise(rows) if a is not None and b is not None]
+    if len(values) > 2 and min(gaps, default=2) < 2:
+        # One row here, two there: equal steps that look unequal; every other one is clear.
+        rows, values = rows[::2], values[::2]
     labels: dict[int, str] = {}
-    for value in values:
-        row = _row_of(value, scale, height)
+    for row, value in zip(rows, values, strict=True):
         if row is not None and row not in labels:
             labels[row] = tick_label(value, step)
     return [
