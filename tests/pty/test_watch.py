@@ -17,8 +17,8 @@ def test_others_attach_control_and_detach_and_learn_of_a_kill(toy):
     for watcher in (one, two):
         watcher.wait_until(lambda: iterations(watcher) >= 2, 60, "iterations")  # noqa: B023
 
-    two.send(" .c")  # it only reads
-    two.read(0.5)
+    two.send(" .c")  # it only reads, and says so
+    two.wait_for("This window only looks")
     assert "PAUSED" not in owner.text
     one.send(" ")
     for terminal in (one, two, owner):

@@ -6,7 +6,9 @@ import signal
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from trainer.control import Request
 from trainer.recording import Recording
+from trainer.telemetry import Command
 from tui.app import DashboardApp, RunnableSession
 from tui.detached import watch_command
 from tui.farewell import farewell
@@ -48,6 +50,23 @@ class WatchApp(DashboardApp):
     def serve(self, session: RunnableSession) -> AbstractContextManager[None]:
         """Open nothing: the run's own process does."""
         return nullcontext()
+
+    def command(self, command: Command) -> None:
+        """Pass a command on, or say that this window gives none."""
+        if not self._refuses():
+            super().command(command)
+
+    def control(self, request: Request) -> None:
+        """Pass a request on, or say that this window makes none."""
+        if not self._refuses():
+            super().control(request)
+
+    def _refuses(self) -> bool:
+        """Whether nothing may be changed from here; says so."""
+        refuses = isinstance(self.session, RemoteSession) and self.session.only_reads
+        if refuses:
+            self.notify("This window only looks: it was opened with --read-only.")
+        return refuses
 
     def action_request_quit(self) -> None:
         """Ask what is to become of the run, where that is this person's to decide."""
