@@ -187,8 +187,8 @@ def _problems_of_terms(
         hint = did_you_mean(wrong, problem.allowed)
         if problem.allowed and not hint:
             hint = f"; allowed: {', '.join(problem.allowed)}"
-            if problem.names_term and not own_terms:
-                hint += "; one of your own needs --terms FILE"
+            if problem.names_term and not own_terms:  # before the list, which may be cut
+                hint = f"; one of your own needs --terms FILE{hint}"
         problems.append(f"{where}: {problem.message}{hint}")
     return problems
 
