@@ -162,7 +162,9 @@ class Live:
                 f"edit {SCHEDULE} first, or {LEARNING_RATE} itself",
             )
         if config.symmetry is not None:
-            about = _in_one_line(type(config.symmetry).model_fields["mirror_loss_coeff"].description)
+            about = _in_one_line(
+                type(config.symmetry).model_fields["mirror_loss_coeff"].description
+            )
             refusal = "use_mirror_loss is off: the mirror loss is only logged"
             found.append(
                 Adjustable(
