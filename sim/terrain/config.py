@@ -184,9 +184,9 @@ class TerrainConfig(Settings):
         is_flat = round(low / self.vertical_scale) == round(high / self.vertical_scale)
         if rough.proportion and low < high and is_flat:
             raise ValueError(
-                f"sub_terrains.random_rough.noise_range = {[low, high]}: both are the same multiple "
-                f"of vertical_scale = {self.vertical_scale:g}, the ground would be flat; take a "
-                "wider range or a smaller vertical_scale"
+                f"sub_terrains.random_rough.noise_range = {[low, high]}: both are the same "
+                f"multiple of vertical_scale = {self.vertical_scale:g}, the ground would be flat; "
+                "take a wider range or a smaller vertical_scale"
             )
         return self
 
