@@ -17,15 +17,26 @@ watcher, would send every picture through a socket, even where nobody ever detac
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
+import sys
+import time
 from typing import NoReturn
 
 DETACHED = signal.SIGUSR1
 """From the child: it trains on without the terminal; the parent ends with 0."""
 GIVEN_BACK = signal.SIGUSR2
 """From the child: the screen is given back; the parent stops."""
+KILLED = """\
+ppo-tui was killed: by the system, where memory ran out, or by hand. A run keeps its last
+checkpoint:
+  ppo-tui watch latest          how far it came
+  ppo-tui run --resume latest   goes on"""
+"""What is said where the child could not."""
+REPAIR_TIME = 0.3
+"""Seconds in which its guard puts the terminal in order; see `tui.driver`."""
 FROM_KERNEL = 0x80
 """`si_code` of a signal that the terminal made; it reached the child as well."""
 
@@ -108,6 +119,10 @@ def _end_like(status: int) -> NoReturn:
     """End with the child's exit code, or by the signal that ended it."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
+        if number == signal.SIGKILL:
+            time.sleep(REPAIR_TIME)
+            with contextlib.suppress(OSError, ValueError):
+                print(KILLED, file=sys.stderr, flush=True)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has dumped its own
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)

@@ -42,6 +42,8 @@ def test_others_attach_control_and_detach_and_learn_of_a_kill(toy):
     assert one.wait_for_end() == 0
     assert b"toy was killed after" in one.raw
     owner.wait_for_end()
+    assert owner.is_restored()
+    assert b"ppo-tui run --resume latest   goes on" in owner.raw.rpartition(b"\x1b[?1049l")[2]
 
     replay = toy.watch()
     replay.wait_for("KILLED")

@@ -56,6 +56,21 @@ def test_who_is_at_fault_and_where_was_looked_stand_on_the_page_and_in_the_farew
         assert "lower the weights under env.rewards" in said
 
 
+def test_a_long_message_leaves_what_is_saved_and_what_to_try_in_sight():
+    lines = page(*failed(message="ValueError: " + "all of it " * 400), width=80).splitlines()
+    assert "all of it stands at the end of the traceback below" in lines[5]
+    assert lines[7].startswith("failed in")
+
+
+def test_the_place_that_raised_stands_above_the_traceback():
+    traceback = (
+        'Traceback (most recent call last):\n  File "/a/loop.py", line 12, in iterate\n    step()\n'
+        '  File "/b/my terms.py", line 3, in feet\n    return 1 / 0\nZeroDivisionError: division'
+    )
+    assert "raised at        /b/my terms.py:3, in feet\n" in page(*failed(traceback=traceback))
+    assert "raised at" not in page(*failed())
+
+
 @pytest.mark.parametrize("width", [24, 60, 80, 200])
 def test_no_width_is_too_narrow_and_the_traceback_stays_whole(width):
     text = page(*failed(culprit=CULPRIT), width=width)

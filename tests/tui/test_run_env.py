@@ -23,6 +23,8 @@ def _an_empty_folder(tmp_path, monkeypatch):
     ("args", "said"),
     [
         ((), "name a preset, or worlds with --env"),
+        (("--resume", "latest"), "--resume latest: runs holds no run"),
+        (("--resume", "nope"), '--resume nope: no run "nope"'),
         (("--env", "gymnasium"), "gymnasium: must be gymnasium:ID, mjlab:TASK, "),
         (("--env", "gymnasium:CartPole-v9"), "did you mean CartPole-v1?"),
         (("--env", "gymnasium:CartPole-v1", "--num-envs", "0"), "--num-envs 0: must be at least 1"),

@@ -56,7 +56,7 @@ def run(
             "--resume",
             metavar="RUN",
             help="Go on with a run: its folder, its name under runs/PRESET/, or latest. "
-            "A folder needs no PRESET.",
+            "No PRESET is needed.",
         ),
     ] = None,
     theme: ThemeName = None,
@@ -106,11 +106,11 @@ def base_preset(env: str | None, resume: str | None = None) -> str:
     """Return the preset to start from where none is named: a run's own, or one for the worlds."""
     if env is None:
         from presets.files import names
-        from presets.paths import typed
+        from presets.runs import find_run
 
-        if resume and (config := typed(resume) / "config.toml").is_file():
-            return str(config)
-        what = "name a preset, or worlds with --env, or a run's folder with --resume"
+        if resume:
+            return str(find_run(resume, option="--resume") / "config.toml")
+        what = "name a preset, or worlds with --env, or a run with --resume"
         refuse([what, f"presets: {', '.join(names())}"])
     from presets.adapters import base_for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator
@@ -24,9 +25,13 @@ from tui.screens.output import last_lines
 LABEL_WIDTH = 17
 LOG_LINES = 12
 """Shown of the log, before the traceback that ends it."""
+FRAME = re.compile(r'^ +File "(.*)", line (\d+), in (.+)$', re.MULTILINE)
+"""Where a traceback names a place."""
 TROUBLES = ("alert", "fault")
 """Kinds of events that may tell how it came to this."""
 SHOWN_TROUBLES = 4
+MESSAGE_LINES = 5
+"""Of the error's own words: what is saved and what to try has to stay in sight."""
 
 EXIT_CODES = {
     exit_codes.FAILED: "the run failed",
@@ -100,11 +105,16 @@ def failure_page(snapshot: Snapshot, events: EventLog, width: int) -> Iterator[C
         return labelled_rows(label, printable(text), width, label_width=LABEL_WIDTH)
 
     yield Content.styled("The run failed", "bold $error")
-    for line in printable(failure.message).splitlines()[:4]:
-        for part in textwrap.wrap(line, width) or [""]:
-            yield Content.styled(part, "bold")
+    message = printable(failure.message).splitlines()
+    folded = [part for line in message for part in textwrap.wrap(line, width) or [""]]
+    if len(folded) > MESSAGE_LINES:
+        folded[MESSAGE_LINES - 1 :] = ["… all of it stands at the end of the traceback below"]
+    for part in folded:
+        yield Content.styled(part, "bold")
     yield Content("")
     yield from rows("failed in", place(failure))
+    if failure.culprit is None and (raised := raised_at(failure.traceback)):
+        yield from rows("raised at", raised)
     if failure.culprit is not None:
         yield from rows("it began with", where(failure.culprit))
         yield from rows("computed in", f"stage {failure.culprit.stage.label}")
@@ -130,6 +140,15 @@ def failure_page(snapshot: Snapshot, events: EventLog, width: int) -> Iterator[C
         yield Content.styled("the log before it", "$primary")
         for line in log:
             yield Content.styled(printable(line), "dim")
+
+
+def raised_at(traceback: str) -> str:
+    """Return the last place that a traceback names: file, line and function."""
+    frames = FRAME.findall(traceback)
+    if not frames:
+        return ""
+    file, line, function = frames[-1]
+    return f"{file}:{line}, in {function}"
 
 
 def command_to_go_on(snapshot: Snapshot, events: EventLog) -> str:
