@@ -37,6 +37,7 @@ class Board:
         self._num_iterations = num_iterations
         self._status_time = 0.0
         run_dir.on_trouble = self._trouble
+        self.events.recall(run_dir.read_events())  # of a run that is gone on with
 
     def read(self, **parts: Any) -> Snapshot:  # noqa: ANN401 - fields of Snapshot
         """Return the newest snapshot, with the parts that others keep."""

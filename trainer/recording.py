@@ -25,7 +25,6 @@ from trainer.rundir import ABOUT_THE_ROW, RunDir, writer
 from trainer.stages import Stage
 from trainer.telemetry import (
     Command,
-    Event,
     EventLog,
     Failure,
     Position,
@@ -155,8 +154,7 @@ class Recording:
     # Reading.
 
     def _read(self) -> None:
-        for event in _events(self.run_dir.events):
-            self.events.put(event)
+        self.events.recall(self.run_dir.read_events())
         try:
             file = self.run_dir.metrics.open("rb")
         except OSError:
@@ -263,28 +261,6 @@ def _last_finite(values: NDArray[np.float32]) -> float:
 
     finite = values[np.isfinite(values)]
     return float(finite[-1]) if finite.size else math.nan
-
-
-def _events(path: Path) -> list[Event]:
-    """Read all events that are whole."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        entry = _object(line)
-        if isinstance(entry.get("time"), int | float):
-            iteration = entry.get("iteration")
-            found.append(
-                Event(
-                    entry["time"],
-                    str(entry.get("kind", "")),
-                    str(entry.get("text", "")),
-                    iteration if isinstance(iteration, int) else 0,
-                )
-            )
-    return found
 
 
 def _object_in(path: Path) -> dict[str, Any]:

@@ -187,6 +187,23 @@ class RunDir:
         line = {"iteration": iteration, "env_steps": env_steps, "elapsed": round(elapsed, 3)}
         self._append(self.metrics, line | {tag: _json(value) for tag, value in metrics.items()})
 
+    def read_events(self) -> list[Event]:
+        """Read all events that are whole; none where they cannot be read."""
+        try:
+            entries = [entry for _, entry in _json_lines(self.events)]
+        except OSError:
+            return []
+        return [
+            Event(
+                entry["time"],
+                str(entry.get("kind", "")),
+                str(entry.get("text", "")),
+                iteration if isinstance(iteration := entry.get("iteration"), int) else 0,
+            )
+            for entry in entries
+            if isinstance(entry.get("time"), int | float)
+        ]
+
     def append_event(self, event: Event) -> None:
         """Append one event."""
         self._append(self.events, event._asdict())

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -327,6 +327,11 @@ class EventLog:
         with self._lock:
             self._events.append(event)
             self._count += 1
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Append what happened before this log began."""
+        for event in events:
+            self.put(event)
 
     def since(self, count: int) -> tuple[int, list[Event]]:
         """Return the number of events so far, and those after the first `count` still kept."""

@@ -40,9 +40,10 @@ def run_headless(session: Session, stream: TextIO | None = None) -> int:
     """
     out = _Output(stream or sys.stdout, session)
     rows = session.follow()
+    known, _ = session.events.since(sys.maxsize)  # of a run that is gone on with
     with listening() as signals, served(session):
         session.start()
-        _follow(session, rows, out, signals)
+        _follow(session, rows, out, signals, known)
         session.join()
     snapshot = session.snapshot()
     out.print(farewell(snapshot, session.events, ended=True))
@@ -59,9 +60,10 @@ def _follow(
     rows: queue.SimpleQueue[IterationRow | None],
     out: _Output,
     signals: Signals,
+    seen_events: int,
 ) -> None:
-    """Print what the session reports until its end."""
-    seen_events, info, stopping, hung_up = 0, None, False, False
+    """Print what the session reports until its end, and of its events those not seen."""
+    info, stopping, hung_up = None, False, False
     out.print("starting ...")
     over = False
     while not over:

@@ -180,7 +180,8 @@ def _remedies(snapshot: Snapshot) -> list[str]:
 def _troubles(events: EventLog, width: int) -> Iterator[Content]:
     """What was reported before it, the newest last."""
     _, kept = events.since(0)
-    texts = [event.text for event in kept if event.kind in TROUBLES][-SHOWN_TROUBLES:]
+    begun = max((at for at, event in enumerate(kept) if event.kind == "start"), default=0)
+    texts = [event.text for event in kept[begun:] if event.kind in TROUBLES][-SHOWN_TROUBLES:]
     for number, text in enumerate(texts):
         label = "reported before" if number == 0 else ""
         yield from labelled_rows(label, printable(text), width, label_width=LABEL_WIDTH)
