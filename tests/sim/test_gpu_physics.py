@@ -130,7 +130,7 @@ def test_one_tick_is_mujocos_to_1e_4_from_any_state(physics):
 def scene(monkeypatch, device):
     """Worlds of robots with motors on this engine."""
     monkeypatch.setattr(
-        sim.scene, "make_physics", lambda model, n, device, listener: GpuPhysics(model, n, device)
+        sim.scene, "make_physics", lambda model, n, device, *_: GpuPhysics(model, n, device)
     )
     worlds = Scene(EnvConfig(robot="go2", num_envs=4), device, torch.Generator(device))
     yield worlds
