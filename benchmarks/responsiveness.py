@@ -3,9 +3,9 @@
     python benchmarks/responsiveness.py [--preset go2_flat] [--size 120x40] [--keys 300]
 
 A real run in a pseudo-terminal whose screen is kept as a terminal would keep it. First it is left
-alone: the share of a core that the screen's thread takes, and the bytes that it sends. Then keys
-are pressed at random moments, each of which opens another view, and the time is taken until that
-view's tab stands there as the open one. Needs pyte (in the `dev` extra).
+alone: the share of a core that the screen's thread takes, and the frames and bytes that it sends.
+Then keys are pressed at random moments, each of which opens another view, and the time is taken
+until that view's tab stands there as the open one. Needs pyte (in the `dev` extra).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from pathlib import Path
 import pyte
 
 TICKS = os.sysconf("SC_CLK_TCK")
+QUESTION = b"\x1b[5n"
+"""What the dashboard asks of a terminal behind each frame, to hear when it is shown."""
 VIEWS = {"1": "Overview", "2": "Rollout", "3": "Update", "4": "Rewards", "6": "Timing", "7": "Log"}
 
 
@@ -135,11 +137,14 @@ def main() -> None:
         try:
             pid = wait_for_training(Path(folder) / "run", terminal)
             terminal.read_for(5)
+            pieces = len(terminal.pieces)
             before, sent, begin = thread_seconds(pid, pid), terminal.received, time.monotonic()
             terminal.read_for(arguments.seconds)
             seconds = time.monotonic() - begin
             share = (thread_seconds(pid, pid) - before) / seconds
             traffic = (terminal.received - sent) / seconds / 1000
+            alone = b"".join(piece for _, piece in terminal.pieces[pieces:])
+            frames = alone.count(QUESTION) / seconds
             pressed, shown = [], "1"
             for _ in range(arguments.keys):
                 shown = dice.choice([other for other in VIEWS if other != shown])
@@ -156,11 +161,13 @@ def main() -> None:
             print(f"{VIEWS[key]}: median {statistics.median(mine):.0f} ms, longest {max(mine):.0f}")
     hundredths = statistics.quantiles(times, n=100)
     print(
-        "| preset | size | screen's thread | sent | key to screen: median | 99 % within | longest |"
+        "| preset | size | screen's thread | frames | sent | key to screen: median | 99 % within "
+        "| longest |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     print(
-        f"| `{arguments.preset}` | {arguments.size} | {share:.1%} of a core | {traffic:.1f} kB/s "
+        f"| `{arguments.preset}` | {arguments.size} | {share:.1%} of a core "
+        f"| {frames:.1f}/s | {traffic:.1f} kB/s "
         f"| {statistics.median(times):.0f} ms | {hundredths[98]:.0f} ms | {max(times):.0f} ms |"
     )
 

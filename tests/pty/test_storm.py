@@ -12,8 +12,8 @@ from tests.pty.conftest import iterations
 LONG = bool(os.environ.get("PPO_TUI_LONG_TESTS"))
 SIZES, KEYS = (200, 300) if LONG else (60, 100)
 KEYBOARD = [
-    *"1234567tzc?+-/yg[],;nmkwehrTAvV", *(" ", ".", "p", ">"), "\t", "\x1b", "\r", "\x1b[A", "\x1b[B",
-    "\x1b[C", "\x1b[D", "\x1b[Z", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "é", "\x1b[M",
+    *"1234567tzc?+-/yg[],;nmkwehrTAvV", *(" ", ".", "p", ">"), "\t", "\x1b", "\r", "\x1b[A",
+    "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[Z", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "é", "\x1b[M",
 ]  # fmt: skip
 
 
