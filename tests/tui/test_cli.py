@@ -69,7 +69,7 @@ def weights(run_dir):
         (["run", "tinyy"], 'no preset "tinyy"; did you mean tiny?\npresets: '),
         (["run", "veloctiy-flat"], "presets: "),
         (["run", ""], 'no preset ""'),
-        (["run"], "a run's folder with --resume\npresets: "),
+        (["run"], "a run with --resume\npresets: "),
         (
             ["run", "tiny", "--num-envs", "16", "--num-envs=32"],
             "--num-envs is given 2 times (16, 32); give it once",
