@@ -10,8 +10,6 @@ from tui.commands.terminal import CHARSET_VARIABLE, COLOURFUL
 COLOURS = {"auto": "", "16": "standard", "256": "256", "truecolor": "truecolor"}
 """What a person types, and what Textual calls it."""
 
-CHARSETS = ("braille", "block", "ascii")
-
 
 def choose_looks(theme: str | None, charset: str | None, color: str | None) -> None:
     """Put what was chosen into the environment, where the screen finds it however it is opened.
@@ -21,13 +19,15 @@ def choose_looks(theme: str | None, charset: str | None, color: str | None) -> N
 
     Args:
         theme: `dark`, `light`, or one of Textual's; None says nothing, as below.
-        charset: one of `CHARSETS`.
+        charset: one of `Charset`.
         color: one of `COLOURS`.
     """
     if color is not None:
         _check("--color", color, list(COLOURS))
     if charset is not None:
-        _check("--charset", charset, list(CHARSETS))
+        from tui.draw.spans import Charset  # imports rich
+
+        _check("--charset", charset, list(Charset))
     _choose_colours(color)
     if charset is not None:
         os.environ[CHARSET_VARIABLE] = charset
@@ -51,7 +51,9 @@ def _choose_colours(color: str | None) -> None:
 def _themes() -> list[str]:
     from textual.theme import BUILTIN_THEMES
 
-    return ["dark", "light", "ppo-tui-dark", "ppo-tui-light", *BUILTIN_THEMES]
+    from tui.theme import SHORT_NAMES  # imports textual
+
+    return [*SHORT_NAMES, *SHORT_NAMES.values(), *BUILTIN_THEMES]
 
 
 def _check(option: str, value: str, known: list[str]) -> None:

@@ -198,14 +198,15 @@ against their limits; a log density that rises for long is a policy that narrows
             Span(known(high, 7, sign=True)),
         )
         values = [colours, labelled("mean", known(mean, 7, sign=True))]
+        worlds = _worlds_of_bins(view)
         ends = [
-            labelled(name, f"{_episodes(share, view):>4}")
+            labelled(name, f"{_episodes(share[: view.filled], worlds):>4}")
             for name, share in (("x terminated", view.terminated), ("o time-out", view.time_out))
             if share is not None
         ]
         if (untold := int(marks["+"].sum())) or not ends:
             ends.append(labelled("+ ended in", plural(untold, "bin")))
-        ends.append(labelled("a bin is", plural(int(_worlds_of_bins(view).max()), "world")))
+        ends.append(labelled("a bin is", plural(int(worlds.max()), "world")))
         together = [*values, *ends]
         if sum(map(cells, together)) + 2 * len(together) - 2 <= width:
             return [whole(together, width)]
@@ -236,9 +237,9 @@ def _ends(view: RolloutView) -> Marks:
     return {"x": done & fell, "o": done & over, "+": done & ~fell & ~over}
 
 
-def _episodes(share: NDArray[np.float32], view: RolloutView) -> int:
-    """Return how many episodes a share of the worlds of every bin, [T, bins], stands for."""
-    return round(float(np.nansum(share[: view.filled] * _worlds_of_bins(view))))
+def _episodes(share: NDArray[np.float32], worlds: NDArray[np.int64]) -> int:
+    """Return how many episodes a share, [T, bins], of the worlds of every bin stands for."""
+    return round(float(np.nansum(share * worlds)))
 
 
 def _worlds_of_bins(view: RolloutView) -> NDArray[np.int64]:

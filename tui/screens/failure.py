@@ -113,11 +113,11 @@ def failure_page(snapshot: Snapshot, events: EventLog, width: int) -> Iterator[C
         yield Content.styled(part, "bold")
     yield Content("")
     yield from rows("failed in", place(failure))
-    if failure.culprit is None and (raised := raised_at(failure.traceback)):
-        yield from rows("raised at", raised)
     if failure.culprit is not None:
         yield from rows("it began with", where(failure.culprit))
         yield from rows("computed in", f"stage {failure.culprit.stage.label}")
+    elif raised := raised_at(failure.traceback):
+        yield from rows("raised at", raised)
     for number, side in enumerate(failure.looked_at):
         yield from rows("looked at" if number == 0 else "", side)
     yield from rows("last checkpoint", last_checkpoint(events))
